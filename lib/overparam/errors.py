@@ -1,0 +1,29 @@
+"""What can go wrong in a user's hands. The command line prints these in one or two lines, without a traceback."""
+
+
+class OverparamError(Exception):
+    """Base of all errors whose message tells the user what is wrong and what to do."""
+
+
+class ParameterError(OverparamError, ValueError):
+    """A parameter is unknown, of the wrong type or out of range."""
+
+
+class ClaimError(OverparamError):
+    """An unknown claim, or a check that is unregistered, missing or given twice."""
+
+
+class DataUnavailable(OverparamError):
+    """A data set can be had neither from the cache, nor from the mirror, nor from its original host."""
+
+
+class DataCorrupt(OverparamError):
+    """A file's bytes are not those that the registry names."""
+
+
+class TrainingDiverged(OverparamError):
+    """The loss became infinite or NaN."""
+
+
+class RunFailed(OverparamError):
+    """A notebook raised, or its kernel died; the message names the log that holds the traceback."""

@@ -1,0 +1,19 @@
+"""Absolute paths of the project's folders. Nobody else computes one."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+CHECKS = NOTEBOOKS / "checks"
+PROFILES = NOTEBOOKS / "profiles.toml"
+FIGURES = Path(os.environ.get("OVERPARAM_FIGURES") or ROOT / "figures").absolute()
+DATA = ROOT / "data"
+CACHE = DATA / "cache"
+LOGS = ROOT / "logs"
+
+
+def mirror():
+    """The read-only folder of data sets that `OVERPARAM_DATA` names, or None."""
+    folder = os.environ.get("OVERPARAM_DATA")
+    return Path(folder).absolute() if folder else None
