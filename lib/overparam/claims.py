@@ -1,0 +1,330 @@
+"""The claim record: validated parameters, registered checks, the computed verdict, figures and provenance.
+
+A notebook opens one `Claim` per claim id that it serves, hands it what it measured, and ends with `report()`, which
+prints the verdict table and writes `figures/<profile>/<claim-id>/`.
+"""
+
+import difflib
+import io
+import json
+import math
+import os
+import resource
+import time
+import tomllib
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import numpy as np
+
+from . import paths, provenance
+from .errors import ClaimError, ParameterError
+from .parameters import notebook_parameters, validated
+
+PROFILES = ("smoke", "laptop", "paper")
+TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
+VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
+_RELATIONS = {
+    "<": lambda v, t: v < t,
+    "<=": lambda v, t: v <= t,
+    ">": lambda v, t: v > t,
+    ">=": lambda v, t: v >= t,
+    "==": lambda v, t: v == t,
+    "in": lambda v, t: t[0] <= v <= t[1],
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One registered check. A check of the claim is superseded, never edited, once it has been run."""
+
+    name: str
+    tag: str
+    wording: str
+    relation: str
+    threshold: float | list
+    profiles: tuple = PROFILES
+    paper_value: float | None = None
+    source: str = ""
+    superseded_by: str = ""
+    reason: str = ""
+
+    def holds(self, value):
+        """Whether a measured value satisfies the check; NaN never does."""
+        return bool(math.isfinite(value) and _RELATIONS[self.relation](value, self.threshold))
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What `notebooks/checks/<paper>.toml` registers of one claim."""
+
+    id: str
+    title: str
+    source: str
+    kind: str
+    checks: tuple
+    notebook: str
+    partly_if: tuple = ()
+
+    @property
+    def paper(self):
+        return self.id.partition("-")[0]
+
+    @property
+    def path(self):
+        return paths.NOTEBOOKS / f"{self.notebook}.ipynb"
+
+
+@cache
+def registry():
+    """{claim id: Spec} of all registered claims. Raises ClaimError where a table is malformed."""
+    specs = {}
+    for file in sorted(paths.CHECKS.glob("*.toml")):
+        for name, table in _read_toml(file).items():
+            try:
+                table = {"notebook": name, **table}
+                table["checks"] = tuple(_check(row) for row in table["checks"])
+                specs[name] = Spec(id=name, **table)
+            except (TypeError, KeyError, ValueError) as error:
+                raise ClaimError(f"{file.name}, [{name}]: {error}") from error
+    return specs
+
+
+def _check(row):
+    check = Check(**{**row, "profiles": tuple(row.get("profiles", PROFILES))})
+    if check.tag not in TAGS or check.relation not in _RELATIONS or not set(check.profiles) <= set(PROFILES):
+        raise ValueError(f"check {check.name!r}: unknown tag, relation or profile")
+    return check
+
+
+def _read_toml(file):
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ClaimError(f"{file} is not valid TOML: {error}") from error
+
+
+def spec(claim_id):
+    """The registered Spec of a claim id. Raises ClaimError, naming the nearest ids, where there is none."""
+    if claim_id not in registry():
+        near = difflib.get_close_matches(claim_id, registry(), n=2, cutoff=0.3)
+        raise ClaimError(f"unknown claim {claim_id!r}; did you mean {' or '.join(near) or 'one of `overparam list`'}?")
+    return registry()[claim_id]
+
+
+def profile_parameters(claim_id, profile):
+    """(values, ranges, resources) of a claim at a profile: the notebook's literals with the profile's overrides.
+
+    ranges: {name: [low, high] or list of choices}; resources: what `profiles.toml` says of memory and minutes.
+    Raises ParameterError for an unknown profile, or one that the table does not define for this claim.
+    """
+    claim = spec(claim_id)
+    table = _read_toml(paths.PROFILES).get(claim.notebook, {})
+    if profile not in PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(PROFILES)}")
+    if profile != "smoke" and profile not in table:
+        raise ParameterError(f"{claim.notebook} has no profile {profile!r} in {paths.PROFILES.name}")
+    overrides = dict(table.get(profile, {}))
+    resources = overrides.pop("resources", {})
+    defaults = notebook_parameters(claim.path)
+    ranges = table.get("ranges", {})
+    return {**defaults, **validated(overrides, defaults, ranges), "profile": profile}, ranges, resources
+
+
+def verdict(results, partly_if=()):
+    """One of VERDICTS from rows of {name, tag, holds, applies}.
+
+    `contradicted` if a [C] check holds; `not testable at this scale` if no [R] check applies; `reproduced` iff all
+    [R] and [N] hold; `partly` iff all [N] and at least half of [R] hold (or, where the claim says so, all checks of
+    one of the groups `partly_if`).
+    """
+    rows = [row for row in results if row["applies"]]
+    held = {row["name"] for row in rows if row["holds"]}
+    decide = {tag: [row["name"] in held for row in rows if row["tag"] == tag] for tag in "RNC"}
+    if any(decide["C"]):
+        return "contradicted"
+    if not decide["R"]:
+        return "not testable at this scale"
+    if all(decide["R"] + decide["N"]):
+        return "reproduced"
+    partly = any(held.issuperset(group) for group in partly_if) if partly_if else sum(decide["R"]) * 2 >= len(decide["R"])
+    return "partly" if partly and all(decide["N"]) else "not reproduced"
+
+
+class Claim:
+    """The record of one claim, from its parameters to `result.json`.
+
+    `Claim("arora2019-fig1-spectrum-projections", **parameters)` validates the parameters against the notebook's own and
+    resolves the device. Where they are not those of the profile, the record goes to `figures/custom/`, so that a changed
+    rerun never overwrites a reference. Raises ClaimError and ParameterError.
+    """
+
+    def __init__(self, claim_id, **parameters):
+        self.spec = spec(claim_id)
+        self.id = claim_id
+        profile = parameters.get("profile", "smoke")
+        reference, ranges, _ = profile_parameters(claim_id, profile)
+        self.parameters = {**reference, **validated(parameters, reference, ranges)}
+        missing = set(reference) - set(parameters)
+        if missing:
+            raise ParameterError(f"{claim_id}: the notebook does not pass {', '.join(sorted(missing))} to Claim")
+        self.profile = profile
+        same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
+        self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
+        self.seeds = list(range(self.parameters["seed"], self.parameters["seed"] + self.parameters.get("n_seeds", 1)))
+        self._configure_torch()
+        self._started = time.perf_counter()
+        self._results, self._metrics, self._series, self._figures, self._data = {}, {}, {}, {}, []
+
+    def _configure_torch(self):
+        import torch
+
+        self.device = torch.device(self.parameters.get("device", "cpu"))
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise ParameterError("no CUDA device here; run this profile on a GPU machine, or pass -p device=cpu")
+        torch.manual_seed(self.parameters["seed"])
+
+    def data(self, dataset):
+        """Note a loaded data set in the record, and hand it back."""
+        row = {key: getattr(dataset, key) for key in ("name", "source", "stand_in", "sha256")}
+        self._data += [row] if row not in self._data else []
+        return dataset
+
+    def metric(self, name, value, paper=None):
+        """Record one number, beside the paper's where it prints one."""
+        self._metrics[name] = {"value": _plain(value), "paper": paper}
+
+    def series(self, **arrays):
+        """Record plotted arrays, rounded to six significant digits, for `series.npz`."""
+        self._series.update({name: _significant(array) for name, array in arrays.items()})
+
+    def figure(self, fig, name):
+        """Render a matplotlib figure as `<name>.png` (150 dpi) and `<name>.svg`, written with the report."""
+        for suffix in ("png", "svg"):
+            buffer = io.BytesIO()
+            fig.savefig(buffer, format=suffix, dpi=150, metadata={"Date": None} if suffix == "svg" else {"Software": None})
+            self._figures[f"{name}.{suffix}"] = buffer.getvalue()
+
+    def check(self, name, value):
+        """Measure a registered check. Raises ClaimError for one that is unregistered or given twice."""
+        check = next((c for c in self.spec.checks if c.name == name), None)
+        if check is None or name in self._results:
+            raise ClaimError(f"{self.id}: check {name!r} is {'given twice' if check else 'not registered'}")
+        value = float(value)
+        applies = self.profile in check.profiles and not check.superseded_by
+        row = asdict(check) | {"value": _plain(value), "holds": check.holds(value), "applies": applies}
+        self._results[name] = row
+        if applies and check.tag == "A" and not row["holds"]:
+            raise ClaimError(f"{self.id}: our own computation is wrong: {check.wording}: {value:.3g} {_required(check)}")
+
+    def report(self):
+        """Compute the verdict, write the record atomically, and print the verdict table.
+
+        Raises ClaimError where a check that applies at this profile was not measured.
+        """
+        missing = [c.name for c in self.spec.checks if self.profile in c.profiles and c.name not in self._results]
+        if missing:
+            raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
+        rows = list(self._results.values())
+        record = {
+            "claim": self.id,
+            "title": self.spec.title,
+            "paper": self.spec.paper,
+            "source": self.spec.source,
+            "kind": self.spec.kind,
+            "notebook": self.spec.notebook,
+            "profile": self.folder.parent.name,
+            "parameters": self.parameters,
+            "verdict": verdict(rows, self.spec.partly_if),
+            "checks": rows,
+            "metrics": self._metrics,
+            "series": sorted(self._series),
+            "figures": sorted(name for name in self._figures if name.endswith("png")),
+            "seeds": self.seeds,
+            "data": self._data,
+            "seconds": round(time.perf_counter() - self._started, 3),
+            "peak_bytes": self._peak_bytes(),
+            "device": self._device_name(),
+            "versions": provenance.versions(),
+            "git": provenance.git_revision(),
+            "fingerprint": os.environ.get("OVERPARAM_FINGERPRINT"),
+        }
+        self._write(record)
+        print(verdict_table(record))
+
+    def _peak_bytes(self):
+        import torch
+
+        if self.device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self.device)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def _device_name(self):
+        import torch
+
+        if self.device.type == "cuda":
+            return torch.cuda.get_device_name(self.device)
+        return f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+
+    def _write(self, record):
+        """Figures and series first, result.json last, each under a temporary name and then renamed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._series:
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, **self._series)
+            self._figures["series.npz"] = buffer.getvalue()
+        for name, content in self._figures.items():
+            write_atomically(self.folder / name, content)
+        write_atomically(self.folder / "result.json", (json.dumps(record, indent=1) + "\n").encode())
+        for old in self.folder.iterdir():
+            if old.suffix in (".png", ".svg", ".npz") and old.name not in self._figures:
+                old.unlink()
+
+
+def verdict_table(record):
+    """The verdict and the checks of a record as text; numbers rounded to what is stable."""
+    lines = [f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}"]
+    if record["profile"] == "smoke":
+        lines.append("(smoke size: shows that the computation runs, decides nothing about the paper)")
+    lines += [f"data: {d['name']}" + (f" ({d['stand_in']})" if d["stand_in"] else "") for d in record["data"]]
+    width = max((len(row["name"]) for row in record["checks"]), default=0)
+    for row in record["checks"]:
+        state = ("holds" if row["holds"] else "fails") if row["applies"] else "does not apply"
+        if row["superseded_by"]:
+            state = f"superseded by {row['superseded_by']}: {row['reason']}"
+        value = "nan" if row["value"] is None else f"{row['value']:.3g}"
+        lines.append(f"[{row['tag']}] {row['name']:<{width}}  {value:>9}  {_required(row):<16} {state}")
+    return "\n".join(lines)
+
+
+def _required(check):
+    relation, threshold = (check[k] for k in ("relation", "threshold")) if isinstance(check, dict) else (check.relation, check.threshold)
+    return f"{relation} [{threshold[0]:g}, {threshold[1]:g}]" if relation == "in" else f"{relation} {threshold:g}"
+
+
+def write_atomically(path, content):
+    """Write bytes under a temporary name beside `path`, then rename: a killed or full-disk write leaves the old file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _plain(value):
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def _significant(array, digits=6):
+    array = np.asarray(array)
+    if array.dtype.kind != "f":
+        return array
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array))))
+    ok = np.isfinite(scale) & (array != 0)
+    return np.where(ok, np.round(array * np.where(ok, scale, 1)) / np.where(ok, scale, 1), array)

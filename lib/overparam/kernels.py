@@ -1,0 +1,71 @@
+"""Infinite-width Gram matrices and neural tangent kernels in closed form, in float64."""
+
+import math
+
+import torch
+
+from .errors import ParameterError
+
+BLOCK = 256  # rows at a time: the working set stays in the cache, and only the result is n x n
+
+
+def relu_gram(x):
+    """H_ij = <x_i, x_j> (pi - arccos <x_i, x_j>) / (2 pi), the Gram matrix H^infinity of a two-layer ReLU net.
+
+    x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The inner products are
+    clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
+    """
+    x = _float64(x)
+    if not torch.allclose(x.norm(dim=1), x.new_ones(()), atol=1e-6):
+        raise ParameterError("relu_gram needs unit-norm inputs: eq. (3) holds on the sphere")
+    gram = x.new_empty(len(x), len(x))
+    for rows in _blocks(len(x)):
+        k = torch.clamp(x[rows] @ x[: rows.stop].T, -1, 1)
+        gram[rows, : rows.stop] = (0.5 - torch.acos(k) / (2 * math.pi)).mul_(k)
+    return _mirrored(gram, 0.5)
+
+
+def leaky_ntk(x, depth, alpha):
+    """T_L of the deep leaky-ReLU net of Algorithm 1 with only W_1..W_L trained: its NTK is m / (2 d) T_L for width m.
+
+    With s = |x||x'|, rho_0 the cosine, c = (1 - alpha)^2 / (1 + alpha^2), and k_0, k_1 the arc-cosine kernels
+    k_0 = 1 - arccos(rho)/pi, k_1 = (sqrt(1 - rho^2) + (pi - arccos rho) rho) / pi:
+    a_i = (c k_i + (2 alpha / (1 + alpha^2)) {1, rho}), rho_l = a_1(rho_{l-1}), T_0 = 0,
+    T_l = a_0(rho_{l-1}) (T_{l-1} + s rho_{l-1}). So T_L(x, x) = L |x|^2.
+
+    x: inputs (n, p) of any norms. Returns float64 (n, n). Source: the limit of the Gram matrix in Guo et al. 2024,
+    eq. (33); ours.
+    """
+    x = _float64(x)
+    norms = x.norm(dim=1)
+    ntk = x.new_empty(len(x), len(x))
+    c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
+    for rows in _blocks(len(x)):
+        s = norms[rows, None] * norms[None, : rows.stop]
+        rho = torch.clamp(x[rows] @ x[: rows.stop].T / s, -1, 1)
+        total = torch.zeros_like(rho)
+        for _ in range(depth):
+            angle = torch.acos(rho)
+            total = (total + s * rho) * (c * (1 - angle / math.pi) + linear)
+            k1 = (torch.sqrt(1 - rho**2) + (math.pi - angle) * rho) / math.pi
+            rho = torch.clamp(c * k1 + linear * rho, -1, 1)
+        ntk[rows, : rows.stop] = total
+    return _mirrored(ntk, depth * norms**2)
+
+
+def _float64(x):
+    return torch.as_tensor(x).to(torch.float64)
+
+
+def _blocks(n):
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+
+
+def _mirrored(lower, diagonal):
+    """Fill the upper triangle from the lower one, and set the diagonal, which arccos loses near 1, exactly."""
+    for rows in _blocks(len(lower)):
+        lower[: rows.start, rows] = lower[rows, : rows.start].T
+        block = lower[rows, rows]
+        block.copy_(block.tril() + block.tril(-1).T)
+    lower.diagonal().copy_(torch.as_tensor(diagonal, dtype=lower.dtype, device=lower.device))
+    return lower

@@ -1,0 +1,96 @@
+"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1; alpha = 0 gives Allen-Zhu et al. 2019's."""
+
+import torch
+
+
+class LeakyMLP:
+    """h_0 = A x, h_l = s(W_l h_{l-1}) for l = 1..L, output B h_L; only W_1..W_L are trained, no biases.
+
+    s(z) = z / sqrt(1 + alpha^2) for z >= 0, alpha z / sqrt(1 + alpha^2) below. Entries A ~ N(0, 1/m),
+    W_l ~ N(0, 2/m), B ~ N(0, 1/d).
+    p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R in all; runs with the
+    same seed share their draw (paired). Drawn in float64 on the CPU and then cast.
+    Source: Guo et al. 2024, Algorithm 1, eq. (2).
+    """
+
+    def __init__(self, p, m, d, L, *, alphas, seeds, dtype=torch.float32, device="cpu"):
+        self.p, self.m, self.d, self.L, self.runs = p, m, d, L, len(seeds)
+        draws = {seed: _draw(p, m, d, L, seed) for seed in set(seeds)}
+        A, W, B = (torch.stack([draws[seed][i] for seed in seeds]) for i in range(3))
+        self.A, self.W, self.B = (t.to(device, dtype) for t in (A, W, B))  # (R, m, p), (R, L, m, m), (R, d, m)
+        alpha = torch.tensor(alphas, dtype=torch.float64)
+        norm = torch.sqrt(1 + alpha**2)
+        self.slopes = torch.stack([1 / norm, alpha / norm], -1).to(device, dtype)  # (R, 2): for z > 0 and below
+
+    def outputs(self, x):
+        """Outputs (R, n, d) at the initial weights for x (n, p) or, one set per run, (R, n, p)."""
+        descent = LeakyDescent(self.A, self.W, self.B, self.slopes, x)
+        return descent.forward().clone()
+
+    def descent(self, x, run=None):
+        """Open one run (int) or all (None) for training on x: (n, p), or (R, n, p) for one data set per run."""
+        select = slice(None) if run is None else run
+        x = x[select] if x.ndim == 3 else x
+        return LeakyDescent(self.A[select], self.W[select].clone(), self.B[select], self.slopes[select], x)
+
+
+def _draw(p, m, d, L, seed):
+    generator = torch.Generator().manual_seed(seed)
+    normal = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)  # noqa: E731
+    return normal(m, p) / m**0.5, normal(L, m, m) * (2 / m) ** 0.5, normal(d, m) / d**0.5
+
+
+class LeakyDescent:
+    """Forward, backward and update of the trained layers in preallocated buffers; leading run axis or none.
+
+    The input h_0 = A x has rank p, so W_1 moves only by P A^T with P (m, p): the state keeps W_1 A + P A^T A instead of
+    W_1 and saves two of the 3 L - 1 products of a step.
+    """
+
+    def __init__(self, A, W, B, slopes, x):
+        self.x, self.B = x, B
+        self.W = list(W.unbind(-3))
+        self.A = A
+        self.gramA = A.mT @ A
+        self.V0 = self.W[0] @ A
+        self.P = torch.zeros_like(self.V0)
+        self.positive, self.negative = slopes[..., 0, None, None], slopes[..., 1, None, None]
+        shape = (*self.V0.shape[:-2], x.shape[-2], A.shape[-2])
+        self.g, self.h, self.slope = ([x.new_empty(shape) for _ in self.W] for _ in range(3))
+        self.delta, self.back = x.new_empty(shape), x.new_empty(shape)
+        self.mask = torch.empty(shape, dtype=torch.bool, device=x.device)
+
+    @property
+    def state(self):
+        return {"P": self.P, **{f"W{l + 1}": W for l, W in enumerate(self.W) if l}}
+
+    @property
+    def W1(self):
+        """The first layer's weights (..., m, m)."""
+        return self.W[0] + self.P @ self.A.mT
+
+    def forward(self):
+        """Outputs (..., n, d) at the current weights."""
+        V = self.V0 + self.P @ self.gramA
+        for l, (g, h, slope) in enumerate(zip(self.g, self.h, self.slope, strict=True)):
+            torch.matmul(self.x if l == 0 else self.h[l - 1], V.mT if l == 0 else self.W[l].mT, out=g)
+            torch.gt(g, 0, out=self.mask)
+            torch.where(self.mask, self.positive, self.negative, out=slope)
+            torch.mul(g, slope, out=h)
+        return self.h[-1] @ self.B.mT
+
+    def descend(self, v):
+        """Move the weights by -sum_i v_i . df_i/dW; v (..., n, d). To be called after `forward`."""
+        delta, back = torch.matmul(v, self.B, out=self.delta), self.back
+        for l in reversed(range(len(self.W))):
+            delta.mul_(self.slope[l])
+            if l == 0:
+                self.P -= delta.mT @ self.x
+                return
+            torch.matmul(delta, self.W[l], out=back)
+            _accumulate(self.W[l], delta.mT, self.h[l - 1])
+            delta, back = back, delta
+
+
+def _accumulate(W, left, right):
+    (W.addmm_ if W.ndim == 2 else W.baddbmm_)(left, right, alpha=-1)

@@ -1,0 +1,166 @@
+"""The two-layer ReLU net of Arora et al. 2019 (Section 3.1), with only the first layer trained."""
+
+import torch
+
+
+class TwoLayerReLU:
+    """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}, no biases.
+
+    d: input dimension; m: width; kappa: standard deviation of the initial weights; seeds: one per run, R in all.
+    antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so that f = 0 at first.
+    Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the same draw.
+    Neurons are sorted by the sign of a (their order is irrelevant): an update touches two contiguous blocks.
+    Source: Arora et al. 2019, Section 3.1 and Appendix A.
+    """
+
+    def __init__(self, d, m, kappa, *, seeds, antisym=False, dtype=torch.float32, device="cpu"):
+        draws = [_draw(d, m, kappa, seed, antisym) for seed in seeds]
+        self.m, self.runs = m, len(draws)
+        self.W = torch.stack([w for w, _ in draws]).to(device, dtype)  # (R, m, d)
+        self.a = torch.stack([a for _, a in draws]).to(device, dtype)  # (R, m)
+        self._basis = (None, None)  # the last inputs and their row space: runs on the same data share it
+
+    def outputs(self, x):
+        """f(x), shape (R, n), at the initial weights."""
+        hidden = torch.relu(self.W @ x.T)
+        return torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5
+
+    def _row_space(self, x):
+        if self._basis[0] is not x:
+            self._basis = (x, row_space(x))
+        return self._basis[1]
+
+    def descent(self, x, run=None):
+        """Open one run (int) or all (None) for training on x (n, d), in whichever exact form costs least.
+
+        The weights move only inside the span of the data, of dimension r: train W Q (m x r) on X Q, or, where n < 2 r,
+        the pre-activations W X^T (m x n) themselves, which need one product with the Gram matrix X X^T per step.
+        """
+        select = slice(None) if run is None else run
+        basis = self._row_space(x)
+        if len(x) < 2 * basis.shape[1]:
+            return GramDescent(self.W[select], self.a[select], x)
+        return SpanDescent(self.W[select], self.a[select], x, basis)
+
+
+def _draw(d, m, kappa, seed, antisym):
+    generator = torch.Generator().manual_seed(seed)
+    half = m // 2 if antisym else m
+    w = kappa * torch.randn(half, d, generator=generator, dtype=torch.float64)
+    a = 2.0 * torch.randint(0, 2, (half,), generator=generator, dtype=torch.float64) - 1
+    if antisym:
+        w, a = torch.cat([w, w]), torch.cat([a, -a])
+    order = torch.argsort(a, descending=True, stable=True)
+    return w[order], a[order]
+
+
+def row_space(x):
+    """An orthonormal basis Q (d, r) of the span of the rows of x (n, d), computed in float64; r is the rank.
+
+    Directions that carry no more than the rounding of x itself do not count: 8 units in the last place.
+    """
+    _, s, vh = torch.linalg.svd(x.double(), full_matrices=False)
+    rank = int((s > 8 * torch.finfo(x.dtype).eps * s[0]).sum())
+    return vh[:rank].T.to(x.dtype).contiguous()
+
+
+class _Descent:
+    """What both forms share: outputs and ReLU masks from the pre-activations `self.Z` (..., m, n)."""
+
+    def _prepare(self, W, a, n):
+        self.a, self.scale = a, W.shape[-2] ** -0.5
+        self.positive = int((a[..., 0, :] if a.ndim > 1 else a).gt(0).sum())
+        self.Z = W.new_empty(*W.shape[:-1], n)
+        self.initial = None
+
+    def _activate(self):
+        """Outputs (..., n); leaves the 0/1 mask of active neurons in `self.Z`."""
+        self.Z.clamp_(min=0)
+        u = (self.a.unsqueeze(-2) @ self.Z).squeeze(-2) * self.scale
+        self.Z.sign_()
+        return u
+
+    def flipped(self):
+        """Share of the m x n activation patterns that differ from those at initialization, shape (...)."""
+        self.preactivations()
+        return (self.Z.gt(0) != self.initial).double().mean((-2, -1))
+
+    def remember(self):
+        """Keep the present activation patterns as the initial ones."""
+        self.preactivations()
+        self.initial = self.Z > 0
+        return self
+
+
+class SpanDescent(_Descent):
+    """The weights in coordinates of the data's span: state W Q (..., m, r)."""
+
+    def __init__(self, W, a, x, basis):
+        self.x, self.basis = x @ basis, basis
+        self.start = W @ basis
+        self.W = self.start.clone()
+        self._prepare(W, a, len(x))
+        self.remember()
+
+    @property
+    def state(self):
+        return {"W": self.W}
+
+    def preactivations(self):
+        return torch.matmul(self.W, self.x.T, out=self.Z)
+
+    def forward(self):
+        self.preactivations()
+        return self._activate()
+
+    def descend(self, v):
+        vx = v.unsqueeze(-1) * self.x * self.scale
+        if self.W.ndim == 2:
+            p = self.positive
+            self.W[:p].addmm_(self.Z[:p], vx, alpha=-1)
+            self.W[p:].addmm_(self.Z[p:], vx)
+        else:
+            self.W.baddbmm_(self.Z.mul_(self.a.unsqueeze(-1)), vx, alpha=-1)
+
+    def weight_change(self):
+        """W(k) - W(0) in an orthonormal basis of the data's span, shape (..., m, r)."""
+        return self.W - self.start
+
+
+class GramDescent(_Descent):
+    """The pre-activations themselves: W(k) = W(0) - m^{-1/2} S X, so W(k) X^T = W(0) X^T - m^{-1/2} S X X^T."""
+
+    def __init__(self, W, a, x):
+        self.gram = x @ x.T
+        self.start = W @ x.T
+        self.S = torch.zeros_like(self.start)
+        self._prepare(W, a, len(x))
+        self.remember()
+
+    @property
+    def state(self):
+        return {"S": self.S}
+
+    def preactivations(self):
+        if self.S.ndim == 2:
+            return torch.addmm(self.start, self.S, self.gram, alpha=-self.scale, out=self.Z)
+        torch.matmul(self.S, self.gram, out=self.Z)
+        return torch.sub(self.start, self.Z, alpha=self.scale, out=self.Z)
+
+    def forward(self):
+        self.preactivations()
+        return self._activate()
+
+    def descend(self, v):
+        if self.S.ndim == 2:
+            p = self.positive
+            self.S[:p].addcmul_(self.Z[:p], v)
+            self.S[p:].addcmul_(self.Z[p:], v, value=-1)
+        else:
+            self.S.addcmul_(self.Z.mul_(self.a.unsqueeze(-1)), v.unsqueeze(-2))
+
+    def weight_change(self):
+        """A matrix (..., m, n) with the singular values of W(k) - W(0) and its row norms: -m^{-1/2} S (X X^T)^{1/2}."""
+        values, vectors = torch.linalg.eigh(self.gram.double())
+        root = vectors * values.clamp(min=0).sqrt()
+        return -self.scale * (self.S.double() @ root).to(self.S.dtype)

@@ -1,0 +1,104 @@
+"""Full-batch gradient descent over a run axis."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import ParameterError, TrainingDiverged
+from .checkpoints import training_key
+
+CHUNK = 100  # steps between two looks at the losses, which stay on the device until then
+
+
+@dataclass
+class History:
+    """What a training left behind.
+
+    loss: (R, steps + 1) float64 on the CPU; loss[:, k] is that before step k, and NaN after a run has diverged.
+    logs: {name: (R, ...) float64 on the CPU}, evaluated after the last step.
+    """
+
+    loss: torch.Tensor
+    logs: dict
+
+    @property
+    def diverged(self):
+        """Which runs ended without a finite loss, shape (R,)."""
+        return ~self.loss[:, -1].isfinite()
+
+
+def gradient_descent(net, x, loss, eta, steps, *, final=None, batched=None, allow_divergence=False, checkpoint=None):
+    """Full-batch gradient descent W <- W - eta dLoss/dW for `steps` steps, for all runs of `net`.
+
+    net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: gives (value, derivative) at the
+    outputs, and `select(run)`; eta: one step size, or a list of one per run.
+    final: {name: callable of a run's descent}, evaluated after the last step.
+    batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given, one
+    thread each, so that the numbers do not depend on how many there are. None decides by device and size.
+    checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless `allow_divergence`.
+    """
+    if steps < 1:
+        raise ParameterError(f"steps must be at least 1, not {steps}")
+    etas = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
+    together = _better_batched(net, x) if batched is None else batched
+
+    def work(run):
+        return _descend(net, x, loss, etas if run is None else etas[run], run, steps, final or {}, checkpoint)
+
+    curves = [work(None)] if together else _in_threads(work, net.runs)
+    joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
+    if together:
+        joined = {name: stacked[0] for name, stacked in joined.items()}
+    history = History(joined.pop("loss"), joined)
+    if history.diverged.any() and not allow_divergence:
+        run = int(history.diverged.int().argmax())
+        step = int(history.loss[run].isfinite().int().argmin())
+        raise TrainingDiverged(f"run {run}: the loss is not finite at step {step}; lower eta (now {etas[run]:.3g})")
+    return history
+
+
+def _better_batched(net, x):
+    return x.device.type == "cuda" or (x.shape[-2] <= 100 and net.m <= 64)
+
+
+def _in_threads(work, runs):
+    threads = torch.get_num_threads()
+    if threads == 1 or runs == 1:
+        return [work(run) for run in range(runs)]
+
+    def alone(run):
+        torch.set_num_threads(1)
+        return work(run)
+
+    try:
+        with ThreadPoolExecutor(min(threads, runs)) as pool:
+            return list(pool.map(alone, range(runs)))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _descend(net, x, loss, eta, run, steps, final, checkpoint):
+    """{"loss": (steps + 1,) or (R, steps + 1), and the final logs} of one run, or of all for run=None."""
+    descent, loss = net.descent(x, run), loss.select(run)
+    lead = () if run is not None else (net.runs,)
+    curve = torch.full((steps + 1, *lead), float("nan"), dtype=x.dtype, device=x.device)
+    tensors = {"loss": curve, **descent.state}
+    key = checkpoint and training_key([type(descent).__name__, eta.tolist(), steps, loss.scale], [x, loss.y, *tensors.values()])
+    first, saved = checkpoint.load(run, key) if checkpoint else (0, {})
+    if first < 0:
+        return saved
+    for name, t in saved.items():
+        tensors[name].copy_(t)
+    for k in range(first, steps + 1):
+        curve[k], derivative = loss(descent.forward())
+        if k == steps or (k % CHUNK == 0 and not bool(curve[k].isfinite().any())):
+            break
+        descent.descend(derivative.mul_(eta.to(x).reshape(*lead, *[1] * (derivative.ndim - len(lead)))))
+        if checkpoint and checkpoint.due(run):
+            checkpoint.save(run, key, k + 1, tensors)
+    result = {name: measure(descent).double().cpu() for name, measure in final.items()}
+    result["loss"] = curve.double().cpu().movedim(0, -1).contiguous()
+    if checkpoint:
+        checkpoint.save(run, key, -1, result)
+    return result

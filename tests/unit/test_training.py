@@ -1,0 +1,246 @@
+"""Hand-written descents against autograd, exact reductions against the plain weights, the run axis against single runs."""
+
+import logging
+
+import pytest
+import torch
+from overparam.errors import ParameterError, TrainingDiverged
+from overparam.nets import LeakyMLP, ResidualReLU, TwoLayerReLU
+from overparam.train import Checkpoint, SquaredLoss, gradient_descent, halving_step
+
+
+def sphere(n, d, seed=0):
+    x = torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def signs(n, seed=0):
+    return 2.0 * torch.randint(0, 2, (n,), generator=torch.Generator().manual_seed(seed)).double() - 1
+
+
+def autograd_losses(parameters, forward, y, scale, eta, steps):
+    losses = []
+    for k in range(steps + 1):
+        loss = scale * (forward(*parameters) - y).square().sum()
+        losses.append(loss.item())
+        if k == steps:
+            return torch.tensor(losses, dtype=torch.float64), parameters
+        grads = torch.autograd.grad(loss, parameters)
+        parameters = [(p - eta * g).detach().requires_grad_() for p, g in zip(parameters, grads, strict=True)]
+
+
+# n < 2 rank trains the pre-activations (Gram), otherwise the weights in the span of the data
+TWO_LAYER = pytest.mark.parametrize(("n", "d", "form"), [(12, 10, "GramDescent"), (30, 6, "SpanDescent")])
+
+
+@TWO_LAYER
+@pytest.mark.parametrize("batched", [False, True])
+def test_two_layer_descent_is_autograds(n, d, form, batched):
+    x, y, m, eta, steps = sphere(n, d), signs(n), 33, 0.02, 25
+    net = TwoLayerReLU(d, m, 0.5, seeds=[0, 1], dtype=torch.float64)
+    final = {"moved": lambda s: s.weight_change().square().sum((-2, -1)).sqrt(), "flipped": lambda s: s.flipped()}
+    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, steps, final=final, batched=batched)
+    assert type(net.descent(x, 0)).__name__ == form
+    for run in range(2):
+        start, a = net.W[run], net.a[run]
+        forward = lambda W, a=a: torch.relu(x @ W.T) @ a / m**0.5  # noqa: E731
+        losses, (W,) = autograd_losses([start.clone().requires_grad_()], forward, y, 0.5, eta, steps)
+        assert torch.allclose(history.loss[run], losses, rtol=1e-11)
+        assert torch.allclose(history.logs["moved"][run], (W - start).norm().double(), rtol=1e-9)
+        patterns = (x @ W.T > 0) != (x @ start.T > 0)
+        assert history.logs["flipped"][run] == patterns.double().mean()
+
+
+@TWO_LAYER
+def test_row_norms_of_the_weight_change(n, d, form):
+    x, y, m, eta = sphere(n, d), signs(n), 20, 0.05
+    net = TwoLayerReLU(d, m, 0.3, seeds=[3], dtype=torch.float64)
+    per_neuron = {"rows": lambda s: s.weight_change().norm(dim=-1)}
+    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, 10, final=per_neuron)
+    forward = lambda W: torch.relu(x @ W.T) @ net.a[0] / m**0.5  # noqa: E731
+    _, (W,) = autograd_losses([net.W[0].clone().requires_grad_()], forward, y, 0.5, eta, 10)
+    assert torch.allclose(history.logs["rows"][0], (W - net.W[0]).norm(dim=1), rtol=1e-8)
+
+
+def test_antisymmetric_initialisation_starts_at_zero():
+    net = TwoLayerReLU(5, 40, 1.0, seeds=[0, 1], antisym=True, dtype=torch.float64)
+    assert net.outputs(sphere(9, 5)).abs().max() < 1e-14
+    assert (net.a.sum(-1) == 0).all()
+
+
+def test_every_dtype_sees_the_same_draw():
+    double, single = (TwoLayerReLU(5, 40, 0.1, seeds=[7], dtype=t) for t in (torch.float64, torch.float32))
+    assert torch.equal(double.W.float(), single.W)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, 0.05, -2.0])
+@pytest.mark.parametrize("batched", [False, True])
+def test_leaky_descent_is_autograds(alpha, batched):
+    p, m, d, L, n, eta, steps = 4, 9, 3, 3, 11, 0.02, 8
+    x = torch.stack([sphere(n, p, seed) for seed in (0, 1)])
+    y = torch.stack([sphere(n, d, seed) for seed in (2, 3)])
+    net = LeakyMLP(p, m, d, L, alphas=[alpha, 0.3], seeds=[0, 5], dtype=torch.float64)
+    final = {f"W{l}": (lambda s, l=l: s.W1 if l == 0 else s.W[l]) for l in range(L)}
+    loss = SquaredLoss(y, "mean", runs_axis=True)
+    history = gradient_descent(net, x, loss, [eta, 2 * eta], steps, final=final, batched=batched)
+    for run in range(2):
+        positive, negative = net.slopes[run]
+
+        def forward(*weights, run=run, positive=positive, negative=negative):
+            h = x[run] @ net.A[run].T
+            for W in weights:
+                g = h @ W.T
+                h = g * torch.where(g > 0, positive, negative)
+            return h @ net.B[run].T
+
+        start = [W.clone().requires_grad_() for W in net.W[run]]
+        losses, weights = autograd_losses(start, forward, y[run], 1 / (n * d), eta * (1 + run), steps)
+        assert torch.allclose(history.loss[run], losses, rtol=1e-11)
+        for l, W in enumerate(weights):
+            assert torch.allclose(history.logs[f"W{l}"][run], W, rtol=0, atol=1e-12)
+
+
+def test_alpha_and_its_inverse_are_the_same_net_mirrored():
+    """s_{1/alpha}(x) = s_alpha(-x) for alpha < 0: flipping every W_l gives the same curve."""
+    x, y = sphere(16, 4), signs(16)[:, None]
+    nets = [LeakyMLP(4, 12, 1, 2, alphas=[alpha], seeds=[0], dtype=torch.float64) for alpha in (-0.25, -4.0)]
+    nets[1].W = -nets[0].W
+    a, b = (gradient_descent(net, x, SquaredLoss(y, "mean"), 0.1, 60).loss for net in nets)
+    assert torch.allclose(a, b, rtol=1e-12)
+    assert a[0, -1] < 0.9 * a[0, 0]
+
+
+def test_threads_do_not_change_the_numbers():
+    x, y = sphere(110, 5), signs(110)[:, None]
+    before, losses = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            net = LeakyMLP(5, 70, 1, 2, alphas=[0.0, -1.0, 0.1], seeds=[0, 0, 1])
+            losses.append(gradient_descent(net, x.float(), SquaredLoss(y.float(), "mean"), 0.01, 20).loss)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*losses)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_divergence_is_an_error_that_names_run_and_step(batched):
+    x, y = sphere(20, 4), signs(20)
+    net = TwoLayerReLU(4, 16, 1.0, seeds=[0, 1], dtype=torch.float64)
+    with pytest.raises(TrainingDiverged, match=r"run 1: the loss is not finite at step \d+; lower eta"):
+        gradient_descent(net, x, SquaredLoss(y, "halfsum"), [0.01, 1e150], 300, batched=batched)
+    history = gradient_descent(
+        net, x, SquaredLoss(y, "halfsum"), [0.01, 1e150], 300, batched=batched, allow_divergence=True
+    )
+    assert history.diverged.tolist() == [False, True]
+
+
+def test_bad_settings_are_refused():
+    net = TwoLayerReLU(4, 16, 1.0, seeds=[0], dtype=torch.float64)
+    with pytest.raises(ParameterError, match="steps"):
+        gradient_descent(net, sphere(5, 4), SquaredLoss(signs(5), "sum"), 0.1, 0)
+    with pytest.raises(ParameterError, match="loss form"):
+        SquaredLoss(signs(5), "median")
+
+
+@pytest.mark.parametrize("form", ["sum", "halfsum", "mean"])
+def test_loss_derivative_is_autograds(form):
+    u = torch.randn(3, 7, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    y = torch.randn(7, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    value, derivative = SquaredLoss(y, form)(u.detach().clone())
+    scale = {"sum": 1, "halfsum": 0.5, "mean": 1 / 14}[form]
+    expected = scale * (u - y).square().sum((1, 2))
+    assert torch.allclose(value, expected)
+    assert torch.allclose(derivative, torch.autograd.grad(expected.sum(), u)[0])
+
+
+def test_halving_step():
+    assert halving_step(torch.tensor([[8.0, 6.0, 4.0, 1.0], [8.0, 7.0, 6.0, 5.0]])).tolist() == [2, 3]
+
+
+class Killed(Exception):
+    """Stands for a kill between two steps."""
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_killed_training_resumes_to_the_bit(tmp_path, batched, monkeypatch):
+    x, y = sphere(20, 6).float(), signs(20).float()
+    train = lambda **kw: gradient_descent(  # noqa: E731
+        TwoLayerReLU(6, 30, 0.5, seeds=[0, 1]), x, SquaredLoss(y, "halfsum"), 0.05, 40, batched=batched,
+        final={"moved": lambda s: s.weight_change().norm(dim=(-2, -1))}, **kw
+    )  # fmt: skip
+    whole = train()
+
+    saves = []
+    real = Checkpoint.save
+
+    def save_then_die(self, run, key, step, tensors):
+        real(self, run, key, step, tensors)
+        saves.append(step)
+        if len(saves) == 30:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoint, "save", save_then_die)
+    with pytest.raises(Killed):
+        train(checkpoint=Checkpoint(tmp_path / "c" / "net", every=0))
+    monkeypatch.setattr(Checkpoint, "save", real)
+    resumed = train(checkpoint=Checkpoint(tmp_path / "c" / "net", every=0))
+    assert saves[-1] == 30
+    assert torch.equal(whole.loss, resumed.loss)
+    assert torch.equal(whole.logs["moved"], resumed.logs["moved"])
+    again = train(checkpoint=Checkpoint(tmp_path / "c" / "net"))  # finished runs are read, not trained
+    assert torch.equal(whole.loss, again.loss)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "other training"])
+def test_a_checkpoint_that_does_not_fit_is_set_aside(tmp_path, damage, caplog):
+    x, y = sphere(20, 6), signs(20)
+
+    def train(eta):
+        net = TwoLayerReLU(6, 30, 0.5, seeds=[0], dtype=torch.float64)
+        checkpoint = Checkpoint(tmp_path / "net", every=0)
+        return gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, 5, batched=False, checkpoint=checkpoint).loss
+
+    clean = train(0.05)
+    file = tmp_path / "net-0.safetensors"
+    content = file.read_bytes()
+    if damage == "truncate":
+        file.write_bytes(content[: len(content) // 2])
+    else:
+        train(0.06)
+        (tmp_path / "net-0.safetensors.refused").unlink()
+    with caplog.at_level(logging.WARNING, logger="overparam"):
+        assert torch.equal(train(0.05), clean)
+    assert "refused" in caplog.text
+    assert (tmp_path / "net-0.safetensors.refused").exists()
+
+
+@pytest.mark.parametrize("theta", [None, 0.25, 1.0])
+def test_layer_products_are_the_explicit_ones(theta):
+    """f = v^T H_2^{L+1} x_1, and the power iteration finds the largest singular value of the explicit product."""
+    net, x = ResidualReLU(4, 10, 5, theta, seed=0), sphere(3, 4)
+    activations, patterns = net.forward(x)
+    assert torch.allclose(net.product(patterns, 2, 6, activations[0]), activations[-1], atol=1e-13)
+    norms = net.product_norm(patterns, 2, 5, seed=0, iterations=400)
+    for i in range(3):
+        H = torch.eye(10, dtype=torch.float64)
+        for l in range(1, 5):
+            factor = patterns[l][i].double()[:, None] * net.W[l].T
+            H = (factor if theta is None else torch.eye(10, dtype=torch.float64) + theta * factor) @ H
+        a, b = torch.randn(2, 10, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        one = [p[i : i + 1] for p in patterns]
+        assert torch.allclose(net.product(one, 2, 5, a[None])[0], H @ a, atol=1e-12)
+        assert torch.allclose(net.product_transposed(one, 2, 5, b[None])[0], H.T @ b, atol=1e-12)
+        assert norms[i] == pytest.approx(torch.linalg.matrix_norm(H, 2).item(), rel=1e-6)
+
+
+def test_residual_forward_is_the_definition():
+    net, x = ResidualReLU(3, 8, 3, 0.5, seed=1), sphere(2, 3)
+    h = torch.relu(x @ net.W[0])
+    for l in (1, 2):
+        h = h + 0.5 * torch.relu(h @ net.W[l])
+    activations, _ = net.forward(x)
+    assert torch.allclose(activations[-2], h)
+    assert torch.allclose(activations[-1], torch.relu(h @ net.W[3]))
+    assert abs(net.W[0].var().item() / (2 / 8) - 1) < 0.6
