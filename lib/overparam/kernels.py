@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 
 from .errors import ParameterError
@@ -69,3 +70,24 @@ def _mirrored(lower, diagonal):
         block.copy_(block.tril() + block.tril(-1).T)
     lower.diagonal().copy_(torch.as_tensor(diagonal, dtype=lower.dtype, device=lower.device))
     return lower
+
+
+def extreme_eigenvalues(gram):
+    """(smallest, largest) eigenvalue of a positive definite float64 matrix, by Lanczos and, from below, on its inverse.
+
+    For matrices too large for a full decomposition; one Cholesky factor, no copy of the spectrum. Raises ParameterError
+    where the matrix is not positive definite.
+    """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    gram = gram.numpy()
+    start = np.random.default_rng(0).standard_normal(len(gram))
+    largest = eigsh(gram, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
+    try:
+        factor = cho_factor(gram, lower=True)
+    except LinAlgError as error:
+        raise ParameterError(f"the matrix is not positive definite ({error}): are two inputs parallel?") from error
+    inverse = LinearOperator(gram.shape, matvec=lambda b: cho_solve(factor, b), dtype=gram.dtype)
+    smallest = 1 / eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
+    return float(smallest), float(largest)

@@ -65,3 +65,42 @@ class ResidualReLU:
             norm = a.norm(dim=1)
             a = self.product_transposed(patterns, first, last, a / norm.clamp(min=1e-300)[:, None])
         return norm
+
+
+def theta_of(rule, L):
+    """The residual weight that a rule gives at depth L; None for `plain`."""
+    return {"1/L": 1 / L, "0.1/L": 0.1 / L, "1/sqrtL": L**-0.5, "1": 1.0, "plain": None}[rule]
+
+
+def depth_sweep(d, m, depths, rule, x, *, seeds, iterations, dtype=torch.float64, device="cpu"):
+    """Norms of activations and of layer products at initialization, for every depth, seed and input x (n, d).
+
+    Returns {name: float64 tensor}: of shape (depths, seeds, n) the norms "|x_1|", "|x_L|", "|x_{L+1}|" and the spectral
+    norms "H_2^L", "H_{L/2+1}^L", "H_2^{L+1}"; "profile" (seeds, n, L + 1), all |x_l| at the largest depth;
+    "range" (depths, 2), the smallest and largest |x_l| over layers, seeds and inputs; and "smallest step" (depths,),
+    min over l, j of x_{l,j} - x_{l-1,j} for 2 <= l <= L.
+    """
+    x = x.to(device, dtype)
+    rows = {}
+    for L in depths:
+        measured = [_at_depth(ResidualReLU(d, m, L, theta_of(rule, L), seed=s, dtype=dtype, device=device), x, s, iterations)
+                    for s in seeds]  # fmt: skip
+        norms = torch.stack([norm for norm, _, _ in measured])
+        at_depth = {
+            "|x_1|": norms[..., 0], "|x_L|": norms[..., -2], "|x_{L+1}|": norms[..., -1],
+            **{name: torch.stack([product[name] for _, product, _ in measured]) for name in measured[0][1]},
+            "range": torch.stack([norms.min(), norms.max()]), "smallest step": torch.stack([step for _, _, step in measured]).min(),
+        }  # fmt: skip
+        for name, value in at_depth.items():
+            rows.setdefault(name, []).append(value.double().cpu())
+    return {**{name: torch.stack(values) for name, values in rows.items()}, "profile": norms.double().cpu()}
+
+
+def _at_depth(net, x, seed, iterations):
+    L = net.L
+    activations, patterns = net.forward(x)
+    norms = torch.stack([a.norm(dim=1) for a in activations], -1)
+    spans = {"H_2^L": (2, L), "H_{L/2+1}^L": (L // 2 + 1, L), "H_2^{L+1}": (2, L + 1)}
+    products = {k: net.product_norm(patterns, *span, seed=seed, iterations=iterations) for k, span in spans.items()}
+    step = torch.stack([(b - a).min() for a, b in zip(activations[:-2], activations[1:-1], strict=True)]).min()
+    return norms, products, step

@@ -1,0 +1,36 @@
+# make figures [PROFILE=smoke|laptop|paper] | test | lab | outputs | bench | lint | clean
+# An active conda or virtual environment that has this checkout installed is used as it is; otherwise .venv is made.
+
+PROFILE ?= smoke
+BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
+ACTIVE := $(shell if [ -n "$$VIRTUAL_ENV$$CONDA_PREFIX" ]; then python -c "import overparam, sys; \
+	print(sys.executable if str(overparam.paths.ROOT) == '$(CURDIR)' else '')" 2>/dev/null; fi)
+PYTHON := $(or $(ACTIVE),$(CURDIR)/.venv/bin/python)
+READY := $(if $(ACTIVE),,.venv/ready)
+
+.PHONY: figures test lab outputs lint clean
+
+figures: $(READY)
+	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE)
+
+test: $(READY)
+	"$(PYTHON)" tests/run.py
+
+lab: $(READY)
+	"$(PYTHON)" -m jupyterlab notebooks
+
+# Run the notebooks in place at smoke size, to renew the outputs that are committed with them.
+outputs: $(READY)
+	"$(PYTHON)" tests/renew_outputs.py
+
+lint: $(READY)
+	"$(PYTHON)" -m ruff check . && "$(PYTHON)" -m ruff format --check .
+
+clean:
+	rm -rf figures/smoke figures/custom logs .snakemake
+
+.venv/ready: requirements.lock pyproject.toml
+	"$(BASE_PYTHON)" -m venv --clear .venv
+	.venv/bin/python -m pip install --quiet -r requirements.lock
+	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,204 @@
+"""The command line: `overparam list | run | figures | data`."""
+
+import json
+import os
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from . import claims, paths, workflow
+from .errors import OverparamError, ParameterError, RunFailed
+
+app = typer.Typer(
+    help="An executable companion to five papers on overparameterized neural networks.",
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+)  # fmt: skip
+data_app = typer.Typer(help="Data sets: what there is, and where it comes from.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+Profile = Annotated[str, typer.Option(help="smoke, laptop or paper.")]
+COLOURS = {
+    "reproduced": "green", "partly": "yellow", "not reproduced": "red", "contradicted": "red",
+    "not testable at this scale": "dim",
+}  # fmt: skip
+
+
+@app.command("list")
+def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON array.")] = False):
+    """Show all claims with their verdicts at each profile."""
+    rows = workflow.overview()
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("claim", *claims.PROFILES, "where in the paper"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        states = [_shown_state(row["profiles"].get(profile)) for profile in claims.PROFILES]
+        table.add_row(row["claim"], *states, row["source"])
+    Console().print(table)
+    print("* made from other sources than the present ones; `overparam figures` brings it up to date", file=sys.stderr)
+
+
+def _shown_state(state):
+    if not state or state["stale"] is None:
+        return "[dim]not defined[/]"
+    if state.get("error"):
+        return "[red]unreadable[/]"
+    if not state["verdict"]:
+        return "[dim]not run[/]"
+    return f"[{COLOURS[state['verdict']]}]{state['verdict']}{'*' if state['stale'] else ''}[/]"
+
+
+@app.command()
+def run(
+    claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")],
+    profile: Profile = "smoke",
+    p: Annotated[list[str] | None, typer.Option("-p", help="name=value: change one parameter.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Show parameters, memory and minutes, and run nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
+):
+    """Run one claim's notebook and print its verdict."""
+    overrides = dict(_assignment(text, claim) for text in p or [])
+    spec, parameters, resources, folder = workflow.plan(claim, profile, overrides)
+    if dry_run:
+        _show_plan(spec, parameters, resources, folder)
+        return
+    started = time.monotonic()
+    try:
+        record = workflow.run(claim, profile, overrides, threads)
+    except OverparamError as error:
+        if as_json:
+            print(json.dumps({"claim": claim, "error": str(error), "seconds": time.monotonic() - started}), flush=True)
+            raise SystemExit(1) from error
+        raise
+    if as_json:
+        row = {"claim": claim, "verdict": record["verdict"], "seconds": time.monotonic() - started}
+        print(json.dumps(row), flush=True)
+    else:
+        print(claims.verdict_table(record))
+        print(f"{time.monotonic() - started:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
+
+
+def _assignment(text, claim):
+    """(name, value) of `name=value`, the value a Python literal, or a bare word where the parameter is a string."""
+    import ast
+
+    from .parameters import notebook_parameters
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"-p takes name=value, not {text!r}")
+    if isinstance(notebook_parameters(claims.spec(claim).path).get(name), str):
+        return name, value
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _show_plan(spec, parameters, resources, folder):
+    print(f"{spec.id}: {spec.title}")
+    print(f"would write to {paths.FIGURES / folder / spec.notebook}")
+    for name, value in parameters.items():
+        print(f"  {name} = {value!r}")
+    print("resources: " + (", ".join(f"{k} {v}" for k, v in resources.items()) or "within the profile's budget"))
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def figures(
+    context: typer.Context,
+    profile: Profile = "smoke",
+    claim: Annotated[list[str] | None, typer.Option(help="Only this claim (may be repeated).")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Notebooks side by side (default: all cores).")] = None,
+):
+    """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    if profile not in claims.PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(claims.PROFILES)}")
+    stems = workflow.notebooks(profile, claim or [])
+    todo = [stem for stem in stems if workflow.stale(stem, profile)]
+    print(f"{len(stems) - len(todo)} of {len(stems)} notebooks are up to date in {paths.FIGURES / profile}")
+    if not todo:
+        return
+    failed = []
+    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task(f"{profile} figures", total=len(todo))
+
+        def on_event(event):
+            if "claim" not in event:
+                bar.console.print(event["text"], markup=False, highlight=False)
+                return
+            bar.advance(task)
+            if "error" in event:
+                failed.append(event["claim"])
+                bar.console.print(f"[red]failed[/]  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
+                bar.console.print(event["error"], markup=False, highlight=False)
+                return
+            word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]"
+            bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
+
+        code = workflow.batch(profile, todo, cores, context.args, on_event)
+    if code:
+        raise RunFailed(f"{len(failed) or 'some'} of {len(todo)} notebooks failed; the others are done")
+
+
+@data_app.command("list")
+def data_list():
+    """Show the data sets: where each is found now, its size and its licence."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from . import data
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    rows = data.describe()
+    for heading in rows[0]:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*[str(value) for value in row.values()])
+    Console().print(table)
+
+
+@data_app.command("fetch")
+def data_fetch(names: Annotated[list[str], typer.Argument(help="Names of `overparam data list`.")]):
+    """Download data sets from their original hosts into data/cache, checked by hash."""
+    from . import data
+
+    for name in names:
+        data.fetch(name)
+        print(f"{name}: in {paths.CACHE}")
+
+
+def main():
+    """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
+    try:
+        app(standalone_mode=False)
+    except OverparamError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted; finished notebooks are kept, run again to go on", file=sys.stderr)
+        sys.exit(130)
+    except OSError as error:
+        print(f"error: {error.strerror}: {error.filename}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # a usage error of the command line itself
+            raise
+        error.show()
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("COLUMNS", "120")
+    main()

@@ -1,0 +1,220 @@
+"""Run notebooks safely: one through papermill in its own process, or the batch through Snakemake."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from . import claims, paths, provenance
+from .errors import ClaimError, OverparamError, ParameterError, RunFailed
+from .parameters import notebook_parameters, validated
+
+FOLDERS = (*claims.PROFILES, "custom")
+
+
+def plan(claim_id, profile, overrides=None):
+    """(Spec, parameters, resources, folder name) of a run; the folder is `custom` where an override changes a value.
+
+    Raises ClaimError and ParameterError before anything is started.
+    """
+    spec = claims.spec(claim_id)
+    reference, ranges, resources = claims.profile_parameters(claim_id, profile)
+    given = validated(overrides or {}, notebook_parameters(spec.path), ranges)
+    if given.get("profile", profile) != profile:
+        raise ParameterError("choose the profile with --profile, not as a parameter")
+    changed = any(given[k] != reference[k] for k in given if k != "device")
+    return spec, {**reference, **given}, resources, "custom" if changed else profile
+
+
+def served(notebook):
+    """Ids of the claims that a notebook serves, its own first."""
+    ids = [spec.id for spec in claims.registry().values() if spec.notebook == notebook]
+    return sorted(ids, key=lambda i: i != notebook)
+
+
+def fingerprint(claim_id, profile):
+    """The fingerprint that the record of a claim at a profile has if nothing that it depends on has changed."""
+    spec, parameters, _, _ = plan(claim_id, profile)
+    return _fingerprint(spec, parameters)
+
+
+def _fingerprint(spec, parameters):
+    checks = [asdict(check) for claim in served(spec.notebook) for check in claims.spec(claim).checks]
+    settings = {k: v for k, v in parameters.items() if k != "device"}
+    return provenance.fingerprint(spec.path, settings, checks)
+
+
+def record(claim_id, folder):
+    """The stored `result.json` of a claim, or None. Raises ClaimError where it is not readable."""
+    path = paths.FIGURES / folder / claim_id / "result.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ClaimError(f"{path} is not a readable record ({error}); delete it and run the claim again") from error
+
+
+def stale(claim_id, profile):
+    """Whether a claim's record is absent, unreadable, without its notebook, or made from other sources."""
+    folder = paths.FIGURES / profile
+    spec = claims.spec(claim_id)
+    try:
+        records = [record(i, profile) for i in served(spec.notebook)]
+    except ClaimError:
+        return True
+    wanted = fingerprint(claim_id, profile)
+    fresh = all(r is not None and r.get("fingerprint") == wanted for r in records)
+    return not (fresh and (folder / spec.notebook / "notebook.ipynb").exists())
+
+
+def run(claim_id, profile, overrides=None, threads=None):
+    """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
+
+    overrides: {parameter: value}; threads: CPU threads of the kernel (default: all cores).
+    Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
+    """
+    spec, parameters, _, folder = plan(claim_id, profile, overrides)
+    target = paths.FIGURES / folder / spec.notebook
+    log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
+    _writable(target)
+    _writable(log.parent)
+    log.unlink(missing_ok=True)
+    environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads)}
+    _execute(spec, parameters, log, environment)
+    claims.write_atomically(target / "notebook.ipynb", _portable(log).encode())
+    log.unlink()
+    return record(claim_id, folder)
+
+
+def _writable(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise RunFailed(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _threads(threads):
+    count = str(threads or os.cpu_count())
+    return {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count}
+
+
+def _execute(spec, parameters, log, environment):
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+    from nbclient.exceptions import DeadKernelError
+    from traitlets.config import Config
+
+    os.environ.update(environment)
+    try:
+        papermill.execute_notebook(
+            spec.path, log, parameters, kernel_name="python3", cwd=paths.NOTEBOOKS, progress_bar=False,
+            config=Config({"KernelManager": {"transport": "ipc"}}),
+        )  # fmt: skip
+    except papermill.PapermillExecutionError as error:
+        message = _first_line(error.evalue)
+        raise RunFailed(f"{spec.notebook}: {error.ename}: {message}\nfull traceback in {_shown(log)}") from error
+    except (DeadKernelError, NoSuchKernel, RuntimeError) as error:
+        reason = f"the kernel died ({_first_line(str(error))}), perhaps for lack of memory"
+        raise RunFailed(f"{spec.notebook}: {reason}\nwhat it had done is in {_shown(log)}") from error
+    except OSError as error:
+        raise RunFailed(f"{spec.notebook}: {error.strerror or error}; nothing was overwritten") from error
+
+
+def _first_line(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()[0] if text.strip() else "no message"
+
+
+def _shown(path):
+    return os.path.relpath(path) if Path.cwd() in path.parents else path
+
+
+def _portable(path):
+    """The executed notebook without this machine's paths and per-cell times; refused where papermill did not finish it."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    meta = notebook["metadata"].get("papermill", {})
+    if not meta.get("end_time") or meta.get("exception"):
+        raise RunFailed(f"{path.stem}: papermill did not finish; see {_shown(path)}")
+    notebook["metadata"]["papermill"] = {k: meta[k] for k in ("parameters", "duration", "end_time", "version")}
+    for cell in notebook["cells"]:
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def batch(profile, stems, cores=None, extra=(), on_event=print):
+    """Run notebooks side by side through Snakemake, a thread each or more where there are more cores than notebooks.
+
+    stems: the notebooks; extra: further arguments for Snakemake (an executor, say). Each job ends with one event
+    {claim, verdict, seconds} or {claim, error, seconds}, handed to `on_event`; other lines come as {text}.
+    Returns Snakemake's exit code. An interrupt stops all jobs; finished notebooks are kept.
+    """
+    cores = cores or os.cpu_count()
+    command = [
+        sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT),
+        "--cores", str(cores), "--keep-going", "--nolock", "--forcerun", "notebook", "--quiet", "all",
+        "--config", f"profile={profile}", f"claims={','.join(stems)}", *extra,
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        for line in process.stdout:
+            on_event(_event(line))
+        return process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        raise
+
+
+def _event(line):
+    try:
+        event = json.loads(line)
+        return event if isinstance(event, dict) else {"text": line.rstrip()}
+    except ValueError:
+        return {"text": line.rstrip()}
+
+
+def notebooks(profile, claim_ids=()):
+    """Stems of the notebooks that serve the given claims (default: all) and define the profile."""
+    stems = dict.fromkeys(claims.spec(i).notebook for i in (claim_ids or claims.registry()))
+    existing = [stem for stem in stems if (paths.NOTEBOOKS / f"{stem}.ipynb").exists()]
+    if claim_ids:
+        return existing
+    return [stem for stem in existing if _defines(stem, profile)]
+
+
+def _defines(stem, profile):
+    try:
+        claims.profile_parameters(stem, profile)
+    except ParameterError:
+        return False
+    return True
+
+
+def overview():
+    """One row per registered claim: id, paper, title, source, and per profile the verdict and whether it is stale."""
+    rows = []
+    for spec in claims.registry().values():
+        row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source, "profiles": {}}
+        row["notebook"] = spec.notebook if spec.path.exists() else None
+        for profile in claims.PROFILES if row["notebook"] else ():
+            row["profiles"][profile] = _state(spec.id, profile)
+        rows.append(row)
+    return rows
+
+
+def _state(claim_id, profile):
+    if not _defines(claim_id, profile):
+        return {"verdict": None, "stale": None}
+    try:
+        stored = record(claim_id, profile)
+    except OverparamError as error:
+        return {"verdict": None, "stale": True, "error": str(error)}
+    return {"verdict": stored and stored["verdict"], "stale": stale(claim_id, profile)}
