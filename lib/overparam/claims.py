@@ -9,7 +9,9 @@ import io
 import json
 import math
 import os
+import re
 import resource
+import shutil
 import time
 import tomllib
 from dataclasses import asdict, dataclass
@@ -171,6 +173,7 @@ class Claim:
         self.profile = profile
         same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
         self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
+        self._checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
         self.seeds = list(range(self.parameters["seed"], self.parameters["seed"] + self.parameters.get("n_seeds", 1)))
         self._configure_torch()
         self._started = time.perf_counter()
@@ -189,6 +192,12 @@ class Claim:
         row = {key: getattr(dataset, key) for key in ("name", "source", "stand_in", "sha256")}
         self._data += [row] if row not in self._data else []
         return dataset
+
+    def checkpoint(self, name):
+        """Where a long training of this claim saves itself, to resume from after a kill; removed by the report."""
+        from .train import Checkpoint
+
+        return Checkpoint(self._checkpoints / re.sub(r"[^\w.-]+", "-", name))
 
     def metric(self, name, value, paper=None):
         """Record one number, beside the paper's where it prints one."""
@@ -250,6 +259,7 @@ class Claim:
             "fingerprint": os.environ.get("OVERPARAM_FINGERPRINT"),
         }
         self._write(record)
+        shutil.rmtree(self._checkpoints, ignore_errors=True)
         print(verdict_table(record))
 
     def _peak_bytes(self):
@@ -293,6 +303,7 @@ def verdict_table(record):
         if row["superseded_by"]:
             state = f"superseded by {row['superseded_by']}: {row['reason']}"
         value = "nan" if row["value"] is None else f"{row['value']:.3g}"
+        value = "" if row["tag"] == "A" else value  # rounding errors, which differ between machines
         lines.append(f"[{row['tag']}] {row['name']:<{width}}  {value:>9}  {_required(row):<16} {state}")
     return "\n".join(lines)
 

@@ -1,5 +1,7 @@
 """One style for all figures, and one function per kind of plot that recurs."""
 
+import textwrap
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,4 +52,5 @@ def band(ax, x, runs, *, label, i=0, marker=False, **kwargs):
 
 def data_title(ax, text, dataset):
     """A panel's title that names its data, and the stand-in where it is one."""
-    ax.set_title(f"{text}\n{dataset.name}" + (f" (stand-in: {dataset.stand_in})" if dataset.stand_in else ""))
+    source = f"{dataset.name}: {dataset.stand_in}" if dataset.stand_in else dataset.name
+    ax.set_title(f"{text}\n{textwrap.fill(source, 60)}", fontsize=9)

@@ -92,3 +92,12 @@ def finite_gram(net, x):
     rows = [torch.autograd.grad(u, weights, retain_graph=True) for u in (h @ net.B[0].T)[:, 0]]
     jacobian = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
     return jacobian @ jacobian.T
+
+
+def test_extreme_eigenvalues_are_those_of_the_full_spectrum():
+    gram = kernels.relu_gram(sphere(80, 6))
+    spectrum = torch.linalg.eigvalsh(gram)
+    assert kernels.extreme_eigenvalues(gram) == pytest.approx((spectrum[0].item(), spectrum[-1].item()), rel=1e-9)
+    x = sphere(9, 4)
+    with pytest.raises(ParameterError, match="parallel"):
+        kernels.extreme_eigenvalues(kernels.relu_gram(torch.cat([x, -x])))  # more than d antipodal pairs: singular

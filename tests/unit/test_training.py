@@ -37,12 +37,12 @@ TWO_LAYER = pytest.mark.parametrize(("n", "d", "form"), [(12, 10, "GramDescent")
 @pytest.mark.parametrize("batched", [False, True])
 def test_two_layer_descent_is_autograds(n, d, form, batched):
     x, y, m, eta, steps = sphere(n, d), signs(n), 33, 0.02, 25
-    net = TwoLayerReLU(d, m, 0.5, seeds=[0, 1], dtype=torch.float64)
+    net = TwoLayerReLU(d, m, 0.5, seeds=[4, 0, 4], dtype=torch.float64)
     final = {"moved": lambda s: s.weight_change().square().sum((-2, -1)).sqrt(), "flipped": lambda s: s.flipped()}
     history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, steps, final=final, batched=batched)
     assert type(net.descent(x, 0)).__name__ == form
-    for run in range(2):
-        start, a = net.W[run], net.a[run]
+    for run, draw in enumerate([1, 0, 1]):
+        start, a = net.W[draw], net.a[draw]
         forward = lambda W, a=a: torch.relu(x @ W.T) @ a / m**0.5  # noqa: E731
         losses, (W,) = autograd_losses([start.clone().requires_grad_()], forward, y, 0.5, eta, steps)
         assert torch.allclose(history.loss[run], losses, rtol=1e-11)
@@ -71,6 +71,8 @@ def test_antisymmetric_initialisation_starts_at_zero():
 def test_every_dtype_sees_the_same_draw():
     double, single = (TwoLayerReLU(5, 40, 0.1, seeds=[7], dtype=t) for t in (torch.float64, torch.float32))
     assert torch.equal(double.W.float(), single.W)
+    x = sphere(6, 5)
+    assert torch.allclose(double.outputs(x), double.descent(x).forward(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, 0.05, -2.0])
@@ -79,21 +81,21 @@ def test_leaky_descent_is_autograds(alpha, batched):
     p, m, d, L, n, eta, steps = 4, 9, 3, 3, 11, 0.02, 8
     x = torch.stack([sphere(n, p, seed) for seed in (0, 1)])
     y = torch.stack([sphere(n, d, seed) for seed in (2, 3)])
-    net = LeakyMLP(p, m, d, L, alphas=[alpha, 0.3], seeds=[0, 5], dtype=torch.float64)
+    net = LeakyMLP(p, m, d, L, alphas=[alpha, 0.3], seeds=[5, 0], dtype=torch.float64)
     final = {f"W{l}": (lambda s, l=l: s.W1 if l == 0 else s.W[l]) for l in range(L)}
     loss = SquaredLoss(y, "mean", runs_axis=True)
     history = gradient_descent(net, x, loss, [eta, 2 * eta], steps, final=final, batched=batched)
-    for run in range(2):
+    for run, draw in enumerate([1, 0]):
         positive, negative = net.slopes[run]
 
-        def forward(*weights, run=run, positive=positive, negative=negative):
-            h = x[run] @ net.A[run].T
+        def forward(*weights, run=run, draw=draw, positive=positive, negative=negative):
+            h = x[run] @ net.A[draw].T
             for W in weights:
                 g = h @ W.T
                 h = g * torch.where(g > 0, positive, negative)
-            return h @ net.B[run].T
+            return h @ net.B[draw].T
 
-        start = [W.clone().requires_grad_() for W in net.W[run]]
+        start = [W.clone().requires_grad_() for W in net.W[draw]]
         losses, weights = autograd_losses(start, forward, y[run], 1 / (n * d), eta * (1 + run), steps)
         assert torch.allclose(history.loss[run], losses, rtol=1e-11)
         for l, W in enumerate(weights):

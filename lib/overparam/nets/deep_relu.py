@@ -15,23 +15,23 @@ class LeakyMLP:
 
     def __init__(self, p, m, d, L, *, alphas, seeds, dtype=torch.float32, device="cpu"):
         self.p, self.m, self.d, self.L, self.runs = p, m, d, L, len(seeds)
-        draws = {seed: _draw(p, m, d, L, seed) for seed in set(seeds)}
-        A, W, B = (torch.stack([draws[seed][i] for seed in seeds]) for i in range(3))
-        self.A, self.W, self.B = (t.to(device, dtype) for t in (A, W, B))  # (R, m, p), (R, L, m, m), (R, d, m)
+        unique = sorted(set(seeds))
+        draws = [torch.stack(parts) for parts in zip(*(_draw(p, m, d, L, seed) for seed in unique), strict=True)]
+        self.A, self.W, self.B = (t.to(device, dtype) for t in draws)  # (S, m, p), (S, L, m, m), (S, d, m)
+        self.draw = [unique.index(seed) for seed in seeds]  # run -> which of the S draws
         alpha = torch.tensor(alphas, dtype=torch.float64)
         norm = torch.sqrt(1 + alpha**2)
         self.slopes = torch.stack([1 / norm, alpha / norm], -1).to(device, dtype)  # (R, 2): for z > 0 and below
 
     def outputs(self, x):
         """Outputs (R, n, d) at the initial weights for x (n, p) or, one set per run, (R, n, p)."""
-        descent = LeakyDescent(self.A, self.W, self.B, self.slopes, x)
-        return descent.forward().clone()
+        return torch.stack([self.descent(x, run).forward() for run in range(self.runs)])
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) for training on x: (n, p), or (R, n, p) for one data set per run."""
-        select = slice(None) if run is None else run
+        draw, select = (self.draw, slice(None)) if run is None else (self.draw[run], run)
         x = x[select] if x.ndim == 3 else x
-        return LeakyDescent(self.A[select], self.W[select].clone(), self.B[select], self.slopes[select], x)
+        return LeakyDescent(self.A[draw], self.W[draw].clone(), self.B[draw], self.slopes[select], x)
 
 
 def _draw(p, m, d, L, seed):

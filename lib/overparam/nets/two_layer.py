@@ -6,7 +6,8 @@ import torch
 class TwoLayerReLU:
     """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}, no biases.
 
-    d: input dimension; m: width; kappa: standard deviation of the initial weights; seeds: one per run, R in all.
+    d: input dimension; m: width; kappa: standard deviation of the initial weights; seeds: one per run, R in all;
+    runs with the same seed share their draw.
     antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so that f = 0 at first.
     Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the same draw.
     Neurons are sorted by the sign of a (their order is irrelevant): an update touches two contiguous blocks.
@@ -14,16 +15,18 @@ class TwoLayerReLU:
     """
 
     def __init__(self, d, m, kappa, *, seeds, antisym=False, dtype=torch.float32, device="cpu"):
-        draws = [_draw(d, m, kappa, seed, antisym) for seed in seeds]
-        self.m, self.runs = m, len(draws)
-        self.W = torch.stack([w for w, _ in draws]).to(device, dtype)  # (R, m, d)
-        self.a = torch.stack([a for _, a in draws]).to(device, dtype)  # (R, m)
+        self.m, self.runs = m, len(seeds)
+        unique = sorted(set(seeds))
+        draws = [_draw(d, m, kappa, seed, antisym) for seed in unique]
+        self.W = torch.stack([w for w, _ in draws]).to(device, dtype)  # (S, m, d)
+        self.a = torch.stack([a for _, a in draws]).to(device, dtype)  # (S, m)
+        self.draw = [unique.index(seed) for seed in seeds]  # run -> which of the S draws
         self._basis = (None, None)  # the last inputs and their row space: runs on the same data share it
 
     def outputs(self, x):
         """f(x), shape (R, n), at the initial weights."""
         hidden = torch.relu(self.W @ x.T)
-        return torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5
+        return (torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5)[self.draw]
 
     def _row_space(self, x):
         if self._basis[0] is not x:
@@ -36,11 +39,11 @@ class TwoLayerReLU:
         The weights move only inside the span of the data, of dimension r: train W Q (m x r) on X Q, or, where n < 2 r,
         the pre-activations W X^T (m x n) themselves, which need one product with the Gram matrix X X^T per step.
         """
-        select = slice(None) if run is None else run
+        draw = self.draw if run is None else self.draw[run]
         basis = self._row_space(x)
         if len(x) < 2 * basis.shape[1]:
-            return GramDescent(self.W[select], self.a[select], x)
-        return SpanDescent(self.W[select], self.a[select], x, basis)
+            return GramDescent(self.W[draw], self.a[draw], x)
+        return SpanDescent(self.W[draw], self.a[draw], x, basis)
 
 
 def _draw(d, m, kappa, seed, antisym):

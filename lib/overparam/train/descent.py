@@ -46,7 +46,7 @@ def gradient_descent(net, x, loss, eta, steps, *, final=None, batched=None, allo
     def work(run):
         return _descend(net, x, loss, etas if run is None else etas[run], run, steps, final or {}, checkpoint)
 
-    curves = [work(None)] if together else _in_threads(work, net.runs)
+    curves = [work(None)] if together else _in_threads(work, net.runs, x.device)
     joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
     if together:
         joined = {name: stacked[0] for name, stacked in joined.items()}
@@ -59,11 +59,13 @@ def gradient_descent(net, x, loss, eta, steps, *, final=None, batched=None, allo
 
 
 def _better_batched(net, x):
-    return x.device.type == "cuda" or (x.shape[-2] <= 100 and net.m <= 64)
+    """A GPU is filled by one wide net, and a CPU's cache by one small net: below that, runs go together."""
+    n = x.shape[-2]
+    return n * net.m <= 2_000_000 if x.device.type == "cuda" else n <= 100 and net.m <= 64
 
 
-def _in_threads(work, runs):
-    threads = torch.get_num_threads()
+def _in_threads(work, runs, device):
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
     if threads == 1 or runs == 1:
         return [work(run) for run in range(runs)]
 
