@@ -9,7 +9,6 @@ import io
 import json
 import math
 import os
-import re
 import resource
 import shutil
 import time
@@ -149,31 +148,34 @@ def verdict(results, partly_if=()):
         return "not testable at this scale"
     if all(decide["R"] + decide["N"]):
         return "reproduced"
-    partly = any(held.issuperset(group) for group in partly_if) if partly_if else sum(decide["R"]) * 2 >= len(decide["R"])
+    partly = (
+        any(held.issuperset(group) for group in partly_if) if partly_if else sum(decide["R"]) * 2 >= len(decide["R"])
+    )
     return "partly" if partly and all(decide["N"]) else "not reproduced"
 
 
 class Claim:
     """The record of one claim, from its parameters to `result.json`.
 
-    `Claim("arora2019-fig1-spectrum-projections", **parameters)` validates the parameters against the notebook's own and
-    resolves the device. Where they are not those of the profile, the record goes to `figures/custom/`, so that a changed
-    rerun never overwrites a reference. Raises ClaimError and ParameterError.
+    `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
+    namespace, validates them, resolves the device and sets the seeds. Where they are not those of the profile, the record goes to `figures/custom/`, so that a
+    changed rerun never overwrites a reference. Long trainings save themselves in the folder `checkpoints`, which the report
+    removes. Raises ClaimError and ParameterError.
     """
 
-    def __init__(self, claim_id, **parameters):
+    def __init__(self, claim_id, namespace):
         self.spec = spec(claim_id)
         self.id = claim_id
-        profile = parameters.get("profile", "smoke")
+        profile = namespace.get("profile", "smoke")
         reference, ranges, _ = profile_parameters(claim_id, profile)
-        self.parameters = {**reference, **validated(parameters, reference, ranges)}
-        missing = set(reference) - set(parameters)
+        missing = set(reference) - set(namespace)
         if missing:
-            raise ParameterError(f"{claim_id}: the notebook does not pass {', '.join(sorted(missing))} to Claim")
+            raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
+        self.parameters = validated({name: namespace[name] for name in reference}, reference, ranges)
         self.profile = profile
         same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
         self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
-        self._checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
+        self.checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
         self.seeds = list(range(self.parameters["seed"], self.parameters["seed"] + self.parameters.get("n_seeds", 1)))
         self._configure_torch()
         self._started = time.perf_counter()
@@ -193,12 +195,6 @@ class Claim:
         self._data += [row] if row not in self._data else []
         return dataset
 
-    def checkpoint(self, name):
-        """Where a long training of this claim saves itself, to resume from after a kill; removed by the report."""
-        from .train import Checkpoint
-
-        return Checkpoint(self._checkpoints / re.sub(r"[^\w.-]+", "-", name))
-
     def metric(self, name, value, paper=None):
         """Record one number, beside the paper's where it prints one."""
         self._metrics[name] = {"value": _plain(value), "paper": paper}
@@ -211,7 +207,9 @@ class Claim:
         """Render a matplotlib figure as `<name>.png` (150 dpi) and `<name>.svg`, written with the report."""
         for suffix in ("png", "svg"):
             buffer = io.BytesIO()
-            fig.savefig(buffer, format=suffix, dpi=150, metadata={"Date": None} if suffix == "svg" else {"Software": None})
+            fig.savefig(
+                buffer, format=suffix, dpi=150, metadata={"Date": None} if suffix == "svg" else {"Software": None}
+            )
             self._figures[f"{name}.{suffix}"] = buffer.getvalue()
 
     def check(self, name, value):
@@ -224,7 +222,9 @@ class Claim:
         row = asdict(check) | {"value": _plain(value), "holds": check.holds(value), "applies": applies}
         self._results[name] = row
         if applies and check.tag == "A" and not row["holds"]:
-            raise ClaimError(f"{self.id}: our own computation is wrong: {check.wording}: {value:.3g} {_required(check)}")
+            raise ClaimError(
+                f"{self.id}: our own computation is wrong: {check.wording}: {value:.3g} {_required(check)}"
+            )
 
     def report(self):
         """Compute the verdict, write the record atomically, and print the verdict table.
@@ -259,7 +259,7 @@ class Claim:
             "fingerprint": os.environ.get("OVERPARAM_FINGERPRINT"),
         }
         self._write(record)
-        shutil.rmtree(self._checkpoints, ignore_errors=True)
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
         print(verdict_table(record))
 
     def _peak_bytes(self):
@@ -309,12 +309,14 @@ def verdict_table(record):
 
 
 def _required(check):
-    relation, threshold = (check[k] for k in ("relation", "threshold")) if isinstance(check, dict) else (check.relation, check.threshold)
+    relation, threshold = (
+        (check[k] for k in ("relation", "threshold")) if isinstance(check, dict) else (check.relation, check.threshold)
+    )
     return f"{relation} [{threshold[0]:g}, {threshold[1]:g}]" if relation == "in" else f"{relation} {threshold:g}"
 
 
 def write_atomically(path, content):
-    """Write bytes under a temporary name beside `path`, then rename: a killed or full-disk write leaves the old file."""
+    """Write bytes under a temporary name beside `path`, then rename: a kill or a full disk leaves the old file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:

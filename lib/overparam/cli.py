@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from typing import Annotated
 
 import typer
@@ -193,10 +194,17 @@ def main():
         print(f"error: {error.strerror}: {error.filename}", file=sys.stderr)
         sys.exit(1)
     except Exception as error:
-        if not hasattr(error, "format_message"):  # a usage error of the command line itself
-            raise
-        error.show()
-        sys.exit(error.exit_code)
+        if hasattr(error, "format_message"):  # a usage error of the command line itself
+            error.show()
+            sys.exit(error.exit_code)
+        paths.LOGS.mkdir(exist_ok=True)
+        log = paths.LOGS / "crash.txt"
+        log.write_text(traceback.format_exc())
+        print(
+            f"error: {type(error).__name__}: {error}\nthis should not happen; the traceback is in {log}",
+            file=sys.stderr,
+        )
+        sys.exit(1)
 
 
 if __name__ == "__main__":

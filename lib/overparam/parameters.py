@@ -48,6 +48,10 @@ def _in_range(name, value, allowed):
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     if isinstance(value, bool | str):
         return
-    low, high = allowed or ((0 if name.endswith("seed") else 1, math.inf) if isinstance(value, int) else (-math.inf, math.inf))
+    low, high = allowed or (
+        (0 if name.endswith("seed") else 1, math.inf) if isinstance(value, int) else (-math.inf, math.inf)
+    )
     if not low <= value <= high:
-        raise ParameterError(f"{name} must be {'at least ' + str(low) if high == math.inf else f'in [{low}, {high}]'}, not {value}")
+        raise ParameterError(
+            f"{name} must be {'at least ' + str(low) if high == math.inf else f'in [{low}, {high}]'}, not {value}"
+        )

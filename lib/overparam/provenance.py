@@ -12,6 +12,7 @@ from pathlib import Path
 from . import paths
 
 PACKAGE = Path(__file__).resolve().parent
+_NEUTRAL = {"overparam", "overparam.errors", "overparam.paths", "overparam.provenance"}  # change no number
 _VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "mlxtend", "matplotlib")
 
 
@@ -48,7 +49,7 @@ def fingerprint(notebook, parameters, checks):
     cells = notebook_source(notebook)
     code = "\n".join(source for kind, source in cells if kind == "code")
     digest = hashlib.sha256(json.dumps([cells, parameters, checks], sort_keys=True, default=str).encode())
-    for module in sorted(_closure(_used(ast.parse(code), "overparam"))):
+    for module in sorted(_closure(_used(ast.parse(code), "overparam")) - _NEUTRAL):
         digest.update(f"{module}:{_code_digest(module)}".encode())
     return digest.hexdigest()
 

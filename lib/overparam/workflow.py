@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -103,7 +104,9 @@ def _writable(folder):
 
 def _threads(threads):
     """Thread counts for the kernel. Waiting threads sleep: where cores are shared, spinning ones cost twenty times more."""
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads or os.cpu_count()))
+    counts = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads or os.cpu_count())
+    )
     return {**counts, "OMP_WAIT_POLICY": "PASSIVE"}
 
 
@@ -115,10 +118,19 @@ def _execute(spec, parameters, log, environment):
 
     os.environ.update(environment)
     try:
-        papermill.execute_notebook(
-            spec.path, log, parameters, kernel_name="python3", cwd=paths.NOTEBOOKS, progress_bar=False,
-            config=Config({"KernelManager": {"transport": "ipc"}}),
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="overparam-") as sockets:
+            # Sockets in a folder of their own: free TCP ports race between kernels that start together, and so do the
+            # default socket names, which are relative to the working directory.
+            config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+            papermill.execute_notebook(
+                spec.path,
+                log,
+                parameters,
+                kernel_name="python3",
+                cwd=paths.NOTEBOOKS,
+                progress_bar=False,
+                config=config,
+            )
     except papermill.PapermillExecutionError as error:
         message = _first_line(error.evalue)
         raise RunFailed(f"{spec.notebook}: {error.ename}: {message}\nfull traceback in {_shown(log)}") from error
@@ -163,7 +175,9 @@ def batch(profile, stems, cores=None, extra=(), on_event=print):
         "--cores", str(cores), "--keep-going", "--nolock", "--forcerun", "notebook", "--quiet", "all",
         "--config", f"profile={profile}", f"claims={','.join(stems)}", *extra,
     ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     try:
         for line in process.stdout:
             on_event(_event(line))

@@ -8,8 +8,8 @@ class LeakyMLP:
 
     s(z) = z / sqrt(1 + alpha^2) for z >= 0, alpha z / sqrt(1 + alpha^2) below. Entries A ~ N(0, 1/m),
     W_l ~ N(0, 2/m), B ~ N(0, 1/d).
-    p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R in all; runs with the
-    same seed share their draw (paired). Drawn in float64 on the CPU and then cast.
+    p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R in all; runs with
+    the same seed share their draw (paired). Drawn in float64 on the CPU and then cast.
     Source: Guo et al. 2024, Algorithm 1, eq. (2).
     """
 

@@ -1,5 +1,7 @@
 """The deep residual net of Frei et al. 2019 (Section 2), its plain twin, and their layer products."""
 
+from itertools import pairwise
+
 import torch
 
 
@@ -34,7 +36,7 @@ class ResidualReLU:
     def product(self, patterns, first, last, a):
         """H_first^last a for vectors a (n, m), one per input, layers `first`..`last` of 2..L+1, never formed.
 
-        H_l^{l'} = prod_{r=l}^{l'} (I + theta Sigma_r W_r^T), with Sigma_{L+1} W_{L+1}^T as the factor of the last layer.
+        H_l^{l'} = prod_{r=l}^{l'} (I + theta Sigma_r W_r^T); the last layer's factor is Sigma_{L+1} W_{L+1}^T.
         """
         for l in range(first - 1, last):
             step = (a @ self.W[l]).mul_(patterns[l])
@@ -76,31 +78,30 @@ def depth_sweep(d, m, depths, rule, x, *, seeds, iterations, dtype=torch.float64
     """Norms of activations and of layer products at initialization, for every depth, seed and input x (n, d).
 
     Returns {name: float64 tensor}: of shape (depths, seeds, n) the norms "|x_1|", "|x_L|", "|x_{L+1}|" and the spectral
-    norms "H_2^L", "H_{L/2+1}^L", "H_2^{L+1}"; "profile" (seeds, n, L + 1), all |x_l| at the largest depth;
-    "range" (depths, 2), the smallest and largest |x_l| over layers, seeds and inputs; and "smallest step" (depths,),
-    min over l, j of x_{l,j} - x_{l-1,j} for 2 <= l <= L.
+    norms "H_2^L", "H_{L/2+1}^L", "H_2^{L+1}"; "profile" (seeds, n, L + 1), all |x_l| at the last depth;
+    "range" (depths, seeds, 2), the smallest and largest |x_l| over layers and inputs; and "smallest step"
+    (depths, seeds), min over l, j and inputs of x_{l,j} - x_{l-1,j} for 2 <= l <= L.
     """
     x = x.to(device, dtype)
     rows = {}
     for L in depths:
-        measured = [_at_depth(ResidualReLU(d, m, L, theta_of(rule, L), seed=s, dtype=dtype, device=device), x, s, iterations)
-                    for s in seeds]  # fmt: skip
-        norms = torch.stack([norm for norm, _, _ in measured])
-        at_depth = {
-            "|x_1|": norms[..., 0], "|x_L|": norms[..., -2], "|x_{L+1}|": norms[..., -1],
-            **{name: torch.stack([product[name] for _, product, _ in measured]) for name in measured[0][1]},
-            "range": torch.stack([norms.min(), norms.max()]), "smallest step": torch.stack([step for _, _, step in measured]).min(),
-        }  # fmt: skip
-        for name, value in at_depth.items():
-            rows.setdefault(name, []).append(value.double().cpu())
-    return {**{name: torch.stack(values) for name, values in rows.items()}, "profile": norms.double().cpu()}
+        nets = (ResidualReLU(d, m, L, theta_of(rule, L), seed=seed, dtype=dtype, device=device) for seed in seeds)
+        measured = [_at_initialization(net, x, seed, iterations) for net, seed in zip(nets, seeds, strict=True)]
+        for name in measured[0]:
+            if name != "profile":
+                rows.setdefault(name, []).append(torch.stack([run[name] for run in measured]).double().cpu())
+        profile = torch.stack([run["profile"] for run in measured]).double().cpu()
+    return {**{name: torch.stack(values) for name, values in rows.items()}, "profile": profile}
 
 
-def _at_depth(net, x, seed, iterations):
+def _at_initialization(net, x, seed, iterations):
     L = net.L
     activations, patterns = net.forward(x)
     norms = torch.stack([a.norm(dim=1) for a in activations], -1)
     spans = {"H_2^L": (2, L), "H_{L/2+1}^L": (L // 2 + 1, L), "H_2^{L+1}": (2, L + 1)}
-    products = {k: net.product_norm(patterns, *span, seed=seed, iterations=iterations) for k, span in spans.items()}
-    step = torch.stack([(b - a).min() for a, b in zip(activations[:-2], activations[1:-1], strict=True)]).min()
-    return norms, products, step
+    return {
+        **{k: net.product_norm(patterns, *span, seed=seed, iterations=iterations) for k, span in spans.items()},
+        **{"|x_1|": norms[:, 0], "|x_L|": norms[:, -2], "|x_{L+1}|": norms[:, -1], "profile": norms},
+        "range": torch.stack([norms.min(), norms.max()]),
+        "smallest step": torch.stack([(b - a).min() for a, b in pairwise(activations[:-1])]).min(),
+    }
