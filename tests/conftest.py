@@ -1,0 +1,22 @@
+"""Records of tests go to a folder of their own; where OVERPARAM_NO_SKIP is set, a skipped test fails the run."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def figures(tmp_path, monkeypatch):
+    from overparam import paths
+
+    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
+    return tmp_path / "figures"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("OVERPARAM_NO_SKIP"):
+        report.outcome, report.longrepr = "failed", f"skipped where nothing may be: {report.longrepr[-1]}"
