@@ -13,15 +13,20 @@ READY := $(if $(ACTIVE),,.venv/ready)
 figures: $(READY)
 	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE)
 
+# One thread per test process: two side by side on shared cores otherwise wait for each other. Notebooks are compared
+# with their stored outputs, and write their records aside.
+test: export OMP_NUM_THREADS = 1
 test: $(READY)
-	"$(PYTHON)" tests/run.py
+	"$(PYTHON)" -m pytest tests -n 2 --dist loadfile
+	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks -n 2 --dist loadfile \
+		--nbval-cell-timeout 120 -p no:cacheprovider
 
 lab: $(READY)
 	"$(PYTHON)" -m jupyterlab notebooks
 
 # Run the notebooks in place at smoke size, to renew the outputs that are committed with them.
 outputs: $(READY)
-	"$(PYTHON)" tests/renew_outputs.py
+	"$(PYTHON)" -m overparam.cli outputs
 
 lint: $(READY)
 	"$(PYTHON)" -m ruff check . && "$(PYTHON)" -m ruff format --check .

@@ -151,6 +151,16 @@ def figures(
         raise RunFailed(f"{len(failed) or 'some'} of {len(todo)} notebooks failed; the others are done")
 
 
+@app.command()
+def outputs(
+    claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None,
+):
+    """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
+    for stem in workflow.notebooks("smoke", claim or []):
+        workflow.renew_outputs(stem)
+        print(stem)
+
+
 @data_app.command("list")
 def data_list():
     """Show the data sets: where each is found now, its size and its licence."""

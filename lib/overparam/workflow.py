@@ -149,13 +149,25 @@ def _shown(path):
     return os.path.relpath(path) if Path.cwd() in path.parents else path
 
 
-def _portable(path):
-    """The executed notebook without this machine's paths and per-cell times; refused where papermill did not finish it."""
+def renew_outputs(stem, threads=1):
+    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
+    spec = claims.spec(stem)
+    log = paths.LOGS / "outputs" / f"{stem}.ipynb"
+    _writable(log.parent)
+    with tempfile.TemporaryDirectory() as nowhere:
+        _execute(spec, {}, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
+    claims.write_atomically(spec.path, _portable(log, keep=()).encode())
+    log.unlink()
+
+
+def _portable(path, keep=("parameters", "duration", "end_time", "version")):
+    """The executed notebook without this machine's paths and cell times; refused where papermill did not finish it."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    meta = notebook["metadata"].get("papermill", {})
+    meta = notebook["metadata"].pop("papermill", {})
     if not meta.get("end_time") or meta.get("exception"):
         raise RunFailed(f"{path.stem}: papermill did not finish; see {_shown(path)}")
-    notebook["metadata"]["papermill"] = {k: meta[k] for k in ("parameters", "duration", "end_time", "version")}
+    if keep:
+        notebook["metadata"]["papermill"] = {key: meta[key] for key in keep}
     for cell in notebook["cells"]:
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
