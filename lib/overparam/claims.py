@@ -158,9 +158,9 @@ class Claim:
     """The record of one claim, from its parameters to `result.json`.
 
     `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
-    namespace, validates them, resolves the device and sets the seeds. Where they are not those of the profile, the record goes to `figures/custom/`, so that a
-    changed rerun never overwrites a reference. Long trainings save themselves in the folder `checkpoints`, which the report
-    removes. Raises ClaimError and ParameterError.
+    namespace, validates them, resolves the device and sets the seeds. Where they are not those of the profile, the
+    record goes to `figures/custom/`, so that a changed rerun never overwrites a reference. Long trainings save
+    themselves in the folder `checkpoints`, which the report removes. Raises ClaimError and ParameterError.
     """
 
     def __init__(self, claim_id, namespace):
@@ -274,7 +274,8 @@ class Claim:
 
         if self.device.type == "cuda":
             return torch.cuda.get_device_name(self.device)
-        return f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+        products = ", float32 products by oneDNN" if torch.backends.mkldnn.matmul.fp32_precision == "bf16" else ""
+        return f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}{products}"
 
     def _write(self, record):
         """Figures and series first, result.json last, each under a temporary name and then renamed."""

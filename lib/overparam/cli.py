@@ -191,12 +191,13 @@ def data_fetch(names: Annotated[list[str], typer.Argument(help="Names of `overpa
 def main():
     """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
+        if code == 130:  # typer answers an interrupt with this code
+            raise KeyboardInterrupt
+        sys.exit(code if isinstance(code, int) else 0)
     except OverparamError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted; finished notebooks are kept, run again to go on", file=sys.stderr)
         sys.exit(130)

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-# Colours that stay apart for colour-blind eyes and differ in lightness; line styles and markers carry a greyscale print.
+# Colours that stay apart for colour-blind eyes and differ in lightness; line styles and markers serve greyscale.
 COLOURS = ("#0b3c8c", "#d1495b", "#2ca58d", "#edae49", "#7b5ea7", "#555555")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "x")

@@ -103,7 +103,7 @@ def _writable(folder):
 
 
 def _threads(threads):
-    """Thread counts for the kernel. Waiting threads sleep: where cores are shared, spinning ones cost twenty times more."""
+    """Thread counts for the kernel. Waiting threads sleep: on shared cores, spinning ones cost twenty times more."""
     counts = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads or os.cpu_count())
     )
@@ -122,27 +122,25 @@ def _execute(spec, parameters, log, environment):
             # Sockets in a folder of their own: free TCP ports race between kernels that start together, and so do the
             # default socket names, which are relative to the working directory.
             config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+            # The defaults lie in the home, which may be read-only, or hold startup files that change results.
+            os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
             papermill.execute_notebook(
-                spec.path,
-                log,
-                parameters,
-                kernel_name="python3",
-                cwd=paths.NOTEBOOKS,
-                progress_bar=False,
-                config=config,
-            )
+                spec.path, log, parameters, kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
+                progress_bar=False, config=config,
+            )  # fmt: skip
     except papermill.PapermillExecutionError as error:
-        message = _first_line(error.evalue)
+        message = _first_lines(error.evalue, 2)
         raise RunFailed(f"{spec.notebook}: {error.ename}: {message}\nfull traceback in {_shown(log)}") from error
     except (DeadKernelError, NoSuchKernel, RuntimeError) as error:
-        reason = f"the kernel died ({_first_line(str(error))}), perhaps for lack of memory"
+        reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
         raise RunFailed(f"{spec.notebook}: {reason}\nwhat it had done is in {_shown(log)}") from error
     except OSError as error:
-        raise RunFailed(f"{spec.notebook}: {error.strerror or error}; nothing was overwritten") from error
+        raise RunFailed(f"{spec.notebook}: {error}; nothing was overwritten") from error
 
 
-def _first_line(text):
-    return re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()[0] if text.strip() else "no message"
+def _first_lines(text, count=1):
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()
+    return "\n".join(lines[:count]) or "no message"
 
 
 def _shown(path):

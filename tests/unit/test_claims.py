@@ -49,7 +49,9 @@ kind = ["a", "b"]
 [toy2020-lem1.laptop]
 n = 20
 """
-PARAMETERS = 'profile = "smoke"\nseed = 3\nn_seeds = 2\nn = 5  # rows\nrate = 0.5\nkind = "a"\nsizes = [1, 2]\ndevice = "cpu"\n'
+PARAMETERS = (
+    'profile = "smoke"\nseed = 3\nn_seeds = 2\nn = 5  # rows\nrate = 0.5\nkind = "a"\nsizes = [1, 2]\ndevice = "cpu"\n'
+)
 
 
 @pytest.fixture
@@ -200,7 +202,11 @@ def test_an_unknown_claim_names_its_neighbours(toy):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[x", "not valid TOML"), (CHECKS.replace('tag = "R"', 'tag = "Q"', 1), "unknown tag"), (CHECKS + "\nfoo = 1", "foo")],
+    [
+        ("[x", "not valid TOML"),
+        (CHECKS.replace('tag = "R"', 'tag = "Q"', 1), "unknown tag"),
+        (CHECKS + "\nfoo = 1", "foo"),
+    ],
 )
 def test_a_malformed_table_of_checks_is_named(toy, text, message):
     (toy / "checks" / "toy2020.toml").write_text(text)

@@ -339,9 +339,7 @@ def test_guo_formula(inputs):
 def test_guo_noise_and_input_kinds():
     noisy = synthetic.guo_synthetic(20_000, seed=1)[1] - synthetic.guo_synthetic(20_000, seed=1, noise_std=0.0)[1]
     assert abs(noisy.std() - 0.1) < 4 * 0.1 / math.sqrt(40_000)
-    (unit, y_unit), (biased, y_biased) = (
-        synthetic.guo_synthetic(50, seed=1, inputs=i) for i in ("unit", "unit_bias")
-    )
+    (unit, y_unit), (biased, y_biased) = (synthetic.guo_synthetic(50, seed=1, inputs=i) for i in ("unit", "unit_bias"))
     assert torch.equal(y_unit, y_biased)
     assert torch.allclose(biased * math.sqrt(2), torch.cat([unit, torch.ones(50, 1)], 1), atol=1e-14)
     assert data.load("guo-synthetic", inputs="unit_bias").transform == "unit_bias"

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from overparam import kernels
 from overparam.errors import ParameterError
 from overparam.nets import LeakyMLP

@@ -1,12 +1,13 @@
-"""Hand-written descents against autograd, exact reductions against the plain weights, the run axis against single runs."""
+"""Hand-written descents against autograd, exact reductions against plain weights, the run axis against single runs."""
 
 import logging
 
 import pytest
 import torch
+
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.nets import LeakyMLP, ResidualReLU, TwoLayerReLU
-from overparam.train import Checkpoint, SquaredLoss, gradient_descent, halving_step
+from overparam.train import Checkpoint, SquaredLoss, fast_products, gradient_descent, halving_step
 
 
 def sphere(n, d, seed=0):
@@ -246,3 +247,18 @@ def test_residual_forward_is_the_definition():
     assert torch.allclose(activations[-2], h)
     assert torch.allclose(activations[-1], torch.relu(h @ net.W[3]))
     assert abs(net.W[0].var().item() / (2 / 8) - 1) < 0.6
+
+
+def test_fast_products_are_as_exact_as_float32():
+    """Whichever kernels multiply after the switch, a product of 784-long rows keeps float32 accuracy."""
+    before = torch.backends.mkldnn.matmul.fp32_precision
+    try:
+        fast_products.cache_clear()
+        switched = fast_products()
+        assert (torch.backends.mkldnn.matmul.fp32_precision == "bf16") == switched
+        a, b = (torch.randn(300, 784, generator=torch.Generator().manual_seed(s)) for s in (0, 1))
+        exact = a.double() @ b.double().T
+        assert ((a @ b.T).double() - exact).norm() / exact.norm() < 1e-6
+    finally:
+        torch.backends.mkldnn.matmul.fp32_precision = before
+        fast_products.cache_clear()

@@ -58,9 +58,7 @@ class DataSet:
         return f"DataSet({self.name}: {rows}, {self.transform}, {self.x_train.dtype}, from {self.source})"
 
 
-def load(
-    name, *, classes=None, n_train=None, n_test=None, seed=0, transform=None, dtype=torch.float64, **options
-):
+def load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=None, dtype=torch.float64, **options):
     """A data set by name, as DataSet. See `names()`, and data/README.md for what each holds.
 
     classes: class labels to keep; y is +1, -1 for two of them, else 0..k-1 in this order; None keeps all.

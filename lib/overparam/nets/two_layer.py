@@ -8,7 +8,7 @@ class TwoLayerReLU:
 
     d: input dimension; m: width; kappa: standard deviation of the initial weights; seeds: one per run, R in all;
     runs with the same seed share their draw.
-    antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so that f = 0 at first.
+    antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so that f = 0.
     Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the same draw.
     Neurons are sorted by the sign of a (their order is irrelevant): an update touches two contiguous blocks.
     Source: Arora et al. 2019, Section 3.1 and Appendix A.

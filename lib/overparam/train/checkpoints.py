@@ -1,4 +1,4 @@
-"""Checkpoints of long trainings: one safetensors file per run, written atomically, never loaded where it does not fit."""
+"""Checkpoints of long trainings: a safetensors file per run, written atomically, never loaded where it does not fit."""
 
 import hashlib
 import json

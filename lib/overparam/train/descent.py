@@ -7,6 +7,7 @@ import torch
 
 from ..errors import ParameterError, TrainingDiverged
 from .checkpoints import training_key
+from .precision import fast_products
 
 CHUNK = 100  # steps between two looks at the losses, which stay on the device until then
 
@@ -41,6 +42,8 @@ def gradient_descent(net, x, loss, eta, steps, *, final=None, batched=None, allo
     if steps < 1:
         raise ParameterError(f"steps must be at least 1, not {steps}")
     etas = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
+    if x.dtype == torch.float32 and x.device.type == "cpu" and x.shape[-2] * net.m > 10_000:  # below, MKL is faster
+        fast_products()
     together = _better_batched(net, x) if batched is None else batched
 
     def work(run):
@@ -86,7 +89,9 @@ def _descend(net, x, loss, eta, run, steps, final, checkpoint):
     lead = () if run is not None else (net.runs,)
     curve = torch.full((steps + 1, *lead), float("nan"), dtype=x.dtype, device=x.device)
     tensors = {"loss": curve, **descent.state}
-    key = checkpoint and training_key([type(descent).__name__, eta.tolist(), steps, loss.scale], [x, loss.y, *tensors.values()])
+    key = checkpoint and training_key(
+        [type(descent).__name__, eta.tolist(), steps, loss.scale], [x, loss.y, *tensors.values()]
+    )
     first, saved = checkpoint.load(run, key) if checkpoint else (0, {})
     if first < 0:
         return saved

@@ -1,0 +1,57 @@
+"""Every committed record is complete, agrees with the registered checks, and stays small."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from overparam import claims
+from overparam.paths import ROOT
+
+SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text())
+RECORDS = sorted((ROOT / "figures").glob("*/*/result.json"))
+RECORDS = [path for path in RECORDS if path.parts[-3] in ("laptop", "paper")]
+names = [f"{path.parts[-3]}/{path.parts[-2]}" for path in RECORDS]
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=names)
+def test_record(path):
+    record = json.loads(path.read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert (record["profile"], record["claim"]) == path.parts[-3:-1]
+    assert set(record["figures"]) == {p.name for p in path.parent.glob("*.png")} != set()
+    assert {p.stem for p in path.parent.glob("*.svg")} == {p.stem for p in path.parent.glob("*.png")}
+    with np.load(path.parent / "series.npz", allow_pickle=False) as series:
+        assert sorted(series.files) == record["series"]
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=names)
+def test_verdict_follows_from_the_registered_checks(path):
+    record = json.loads(path.read_text())
+    spec = claims.spec(record["claim"])
+    registered = {check.name: check for check in spec.checks}
+    for row in record["checks"]:
+        check = registered[row["name"]]
+        assert (row["tag"], row["relation"], row["threshold"]) == (check.tag, check.relation, check.threshold)
+        assert row["holds"] == check.holds(float("nan") if row["value"] is None else row["value"])
+        assert row["applies"] == (record["profile"] in check.profiles and not check.superseded_by)
+    assert record["verdict"] == claims.verdict(record["checks"], spec.partly_if)
+    wanted = {check.name for check in spec.checks if record["profile"] in check.profiles}
+    assert wanted <= {row["name"] for row in record["checks"]}
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=names)
+def test_folder_is_small_and_names_no_machine(path):
+    assert sum(p.stat().st_size for p in path.parent.iterdir()) < 1_000_000
+    notebook = (path.parent / "notebook.ipynb").read_text()
+    for text in (notebook, path.read_text()):
+        assert str(ROOT) not in text
+        assert "/tmp/" not in text
+    cells = [c for c in json.loads(notebook)["cells"] if c["cell_type"] == "code"]
+    assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1))
+
+
+def test_there_are_records_of_every_claim_at_laptop_size():
+    assert {path.parts[-2] for path in RECORDS if path.parts[-3] == "laptop"} == set(claims.registry())

@@ -1,0 +1,122 @@
+"""Every notebook has the anatomy that README.md promises, as committed; every table names only what exists."""
+
+import ast
+import json
+
+import pytest
+
+from overparam import claims, workflow
+from overparam.parameters import notebook_parameters
+from overparam.paths import NOTEBOOKS, PROFILES
+
+STEMS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+TABLES = claims._read_toml(PROFILES)
+LONGEST_CELL, LONGEST_FUNCTION = 25, 10
+
+
+def cells(stem):
+    return json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def code(stem):
+    return [cell for cell in cells(stem) if cell["cell_type"] == "code"]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def is_parameters(cell):
+    return "parameters" in cell["metadata"].get("tags", [])
+
+
+def test_every_registered_claim_has_its_notebook_and_every_notebook_a_claim():
+    registered = {spec.notebook for spec in claims.registry().values()}
+    assert registered == set(STEMS)
+    assert all("." not in stem and stem in claims.registry() for stem in STEMS)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_cell_order(stem):
+    kinds = [cell["cell_type"] for cell in cells(stem)]
+    assert kinds[0] == kinds[-1] == "markdown"
+    assert source(cells(stem)[0]).startswith("# ")
+    assert "**Claim**" in source(cells(stem)[0])
+    assert [is_parameters(cell) for cell in code(stem)] == [True] + [False] * (len(code(stem)) - 1)
+    assert f'claim = Claim("{stem}", globals())' in source(code(stem)[1])
+    assert source(code(stem)[-1]).rstrip().endswith("claim.report()")
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_stored_outputs_come_from_one_run_from_top_to_bottom(stem):
+    assert [cell["execution_count"] for cell in code(stem)] == list(range(1, len(code(stem)) + 1))
+    for cell in code(stem):
+        for output in cell["outputs"]:
+            assert output["output_type"] != "error"
+            assert output.get("name") != "stderr"
+            is_report = "claim.report()" in source(cell)
+            assert output["output_type"] == ("stream" if is_report else "display_data"), source(cell)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_stored_verdict_is_the_one_of_the_registered_checks(stem):
+    """The printed table names every check that applies at smoke size."""
+    printed = "".join("".join(o["text"]) for o in code(stem)[-1]["outputs"])
+    assert "[smoke]" in printed
+    for check in claims.spec(stem).checks:
+        if "smoke" in check.profiles:
+            assert check.name in printed
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_parameters_are_commented_literals(stem):
+    parameters = notebook_parameters(NOTEBOOKS / f"{stem}.ipynb")
+    assert parameters["profile"] == "smoke"
+    assert isinstance(parameters["seed"], int)
+    lines = source(code(stem)[0]).splitlines()
+    uncommented = [line for line in lines if " = " in line and "#" not in line]
+    assert [line.split(" = ")[0] for line in uncommented if line.split(" = ")[0] not in ("dtype", "device")] == []
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_cells_and_functions_are_short(stem):
+    for cell in code(stem)[1:]:
+        assert len(source(cell).splitlines()) <= LONGEST_CELL, source(cell)
+        for node in ast.walk(ast.parse(source(cell))):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno <= LONGEST_FUNCTION, node.name
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_notebooks_compute_no_paths_and_import_none_of_their_own(stem):
+    text = "\n".join(source(cell) for cell in code(stem))
+    for word in ("sys.path", "os.chdir", "open(", "Path(", "%run", "%cd", "!"):
+        assert word not in text.replace("!=", ""), word
+
+
+def test_the_profile_tables_name_only_what_exists():
+    assert set(TABLES) <= set(STEMS)
+    for stem, table in TABLES.items():
+        assert set(table) <= {"ranges", *claims.PROFILES}
+        assert set(table.get("ranges", {})) <= set(notebook_parameters(NOTEBOOKS / f"{stem}.ipynb"))
+
+
+@pytest.mark.parametrize("stem", STEMS)
+@pytest.mark.parametrize("profile", claims.PROFILES)
+def test_every_profile_is_valid_and_its_own(stem, profile):
+    parameters, _, resources = claims.profile_parameters(stem, profile)
+    workflow.plan(stem, profile, {k: v for k, v in parameters.items() if k != "profile"})
+    if profile == "paper":
+        assert parameters != {**claims.profile_parameters(stem, "laptop")[0], "profile": "paper"}
+        assert {"gpu", "memory_mb", "minutes"} <= set(resources)
+
+
+def test_check_names_are_unique_and_tags_decide_something():
+    for spec in claims.registry().values():
+        names = [check.name for check in spec.checks]
+        assert len(names) == len(set(names))
+        assert any(check.tag == "R" for check in spec.checks)
+        for check in spec.checks:
+            assert not check.superseded_by or (check.superseded_by in names and check.reason)
+        for group in spec.partly_if:
+            assert set(group) <= set(names)
