@@ -189,7 +189,7 @@ def test_a_killed_training_resumes_to_the_bit(tmp_path, batched, monkeypatch):
         train(checkpoint=Checkpoint(tmp_path / "c" / "net", every=0))
     monkeypatch.setattr(Checkpoint, "save", real)
     resumed = train(checkpoint=Checkpoint(tmp_path / "c" / "net", every=0))
-    assert saves[-1] == 30
+    assert len(saves) >= 30
     assert torch.equal(whole.loss, resumed.loss)
     assert torch.equal(whole.logs["moved"], resumed.logs["moved"])
     again = train(checkpoint=Checkpoint(tmp_path / "c" / "net"))  # finished runs are read, not trained
