@@ -1,0 +1,480 @@
+import inspect
+import math
+from unittest.mock import Mock
+
+import mpmath as mp
+import numpy as np
+import pytest
+import torch
+
+from overparam.bounds import arora2019 as b
+from overparam.errors import ParameterError
+
+# name, arguments, asymptotic constants, the paper's expression
+FORMULAS = [
+    (
+        "thm31_width",
+        {"n": 37, "lam0": 0.043, "kappa": 0.21, "delta": 0.07},
+        {"C": 1.7},
+        lambda n, lam0, kappa, delta, C: C * n**6 / (lam0**4 * kappa**2 * delta**3),
+    ),
+    ("thm31_eta", {"n": 37, "lam0": 0.043}, {"C": 1.7}, lambda n, lam0, C: C * lam0 / n**2),
+    (
+        "thm31_envelope",
+        {"Phi0": 41.5, "eta": 0.3, "lam0": 0.043, "k": 17},
+        {},
+        lambda Phi0, eta, lam0, k: Phi0 * mp.fprod([1 - eta * lam0 / 2] * int(k)),
+    ),
+    (
+        "thm41_width",
+        {"n": 37, "lam0": 0.043, "kappa": 0.21, "delta": 0.07, "eps": 0.6},
+        {"C": 1.7},
+        lambda n, lam0, kappa, delta, eps, C: C * n**7 / (lam0**4 * kappa**2 * delta**4 * eps**2),
+    ),
+    (
+        "thm41_kappa",
+        {"eps": 0.6, "delta": 0.07, "n": 37},
+        {"C": 1.7},
+        lambda eps, delta, n, C: C * eps * delta / mp.sqrt(n),
+    ),
+    (
+        "thm41_eps",
+        {"n": 37, "m": 5e9, "kappa": 0.21, "lam0": 0.43, "delta": 0.7},
+        {"C1": 1.7, "C2": 0.6},
+        lambda n, m, kappa, lam0, delta, C1, C2: (
+            C1 * mp.sqrt(n) * kappa / delta + C2 * mp.sqrt(n**7 / m) / (lam0**2 * kappa * delta**2)
+        ),
+    ),
+    (
+        "lemC1_R",
+        {"n": 37, "m": 900, "lam0": 0.043, "res0": 5.3},
+        {},
+        lambda n, m, lam0, res0: 4 * mp.sqrt(n / m) * res0 / lam0,
+    ),
+    (
+        "lem53_R",
+        {"n": 37, "m": 900, "lam0": 0.043, "delta": 0.07},
+        {"C": 1.7},
+        lambda n, m, lam0, delta, C: C * n / (lam0 * mp.sqrt(m * delta)),
+    ),
+    (
+        "lem53_B",
+        {"yHy": 130.0, "n": 37, "m": 5e13, "kappa": 0.021, "lam0": 0.43, "delta": 0.7},
+        {"C1": 1.7, "C2": 0.6, "C3": 0.9},
+        lambda yHy, n, m, kappa, lam0, delta, C1, C2, C3: (
+            mp.sqrt(yHy)
+            + C1 * mp.sqrt(n**2 * mp.sqrt(mp.log(n / delta) / m)) / lam0
+            + C2 * mp.sqrt(n**3 / (mp.sqrt(m) * lam0**3 * kappa * delta ** mp.mpf("1.5")))
+            + C3 * (n * kappa / (lam0 * delta) + n**4 / (mp.sqrt(m) * lam0**3 * kappa * delta**2))
+        ),
+    ),
+    (
+        "lem54_rademacher",
+        {"B": 7.1, "R": 0.15, "m": 900, "n": 37, "kappa": 0.21, "delta": 0.07},
+        {},
+        lambda B, R, m, n, kappa, delta: (
+            B / mp.sqrt(2 * n) * (1 + mp.root(2 * mp.log(2 / delta) / m, 4))
+            + 2 * R**2 * mp.sqrt(m) / kappa
+            + R * mp.sqrt(2 * mp.log(2 / delta))
+        ),
+    ),
+    (
+        "thmB1_gap",
+        {"rad": 0.31, "rho": 1.3, "c": 0.8, "n": 37, "delta": 0.07},
+        {},
+        lambda rad, rho, c, n, delta: 2 * rho * rad + 3 * c * mp.sqrt(mp.log(2 / delta) / (2 * n)),
+    ),
+    (
+        "lemC2_H",
+        {"n": 37, "m": 900, "lam0": 0.043, "kappa": 0.21, "delta": 0.07},
+        {"C": 1.7},
+        lambda n, m, lam0, kappa, delta, C: C * n**3 / (mp.sqrt(m * delta**3) * lam0 * kappa),
+    ),
+    (
+        "lemC2_Z",
+        {"n": 37, "m": 900, "lam0": 0.043, "kappa": 0.21, "delta": 0.07},
+        {"C": 1.7},
+        lambda n, m, lam0, kappa, delta, C: C * mp.sqrt(n**2 / (mp.sqrt(m * delta**3) * lam0 * kappa)),
+    ),
+    (
+        "lemC3_H0",
+        {"n": 37, "m": 900, "delta": 0.07},
+        {},
+        # Hoeffding for each of the n² entries at level δ/n², as in the proof
+        lambda n, m, delta: mp.sqrt(n**2 * mp.log(2 / (delta / n**2)) / (2 * m)),
+    ),
+]
+BY_NAME = {name: (arguments, constants) for name, arguments, constants, _ in FORMULAS}
+
+
+OUT_OF_RANGE = [
+    *[("n", 0), ("n", math.nan), ("m", 0.5), ("lam0", 0), ("lam0", 1.01), ("delta", 0), ("delta", 1.01)],
+    *[("kappa", 0), ("eps", 0), ("eta", 0), ("eta", 50.0), ("Phi0", -1), ("k", -1), ("res0", -1)],
+    *[("yHy", -1), ("B", -1), ("R", -1), ("rad", -1), ("rho", -1), ("c", -1)],
+]
+
+
+def exact(expression, **values):
+    with mp.workdps(40):
+        return float(expression(**{name: mp.mpf(value) for name, value in values.items()}))
+
+
+def unit_rows(n, d, seed):
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def relu_gram(X):
+    K = np.clip(X @ X.T, -1, 1)
+    np.fill_diagonal(K, 1)
+    return K * (np.pi - np.arccos(K)) / (2 * np.pi)
+
+
+@pytest.fixture(scope="module")
+def H():
+    return relu_gram(unit_rows(30, 6, seed=0))
+
+
+@pytest.fixture(scope="module")
+def y():
+    return np.random.default_rng(1).choice([-1.0, 1.0], size=30)
+
+
+@pytest.mark.parametrize(("name", "arguments", "constants", "expression"), FORMULAS, ids=list(BY_NAME))
+def test_formula_equals_its_mpmath_evaluation(name, arguments, constants, expression):
+    function = getattr(b, name)
+    value = exact(expression, **arguments, **constants)
+    assert function(**arguments, **constants) == pytest.approx(value, rel=1e-13)
+    value = exact(expression, **arguments, **dict.fromkeys(constants, 1))
+    assert function(**arguments) == pytest.approx(value, rel=1e-13)
+    kinds = inspect.signature(function).parameters
+    assert all(kinds[constant].kind is inspect.Parameter.KEYWORD_ONLY for constant in constants)
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "exponent"),
+    [
+        ("thm31_width", "n", 6),
+        ("thm31_width", "lam0", -4),
+        ("thm31_width", "kappa", -2),
+        ("thm31_width", "delta", -3),
+        ("thm31_eta", "n", -2),
+        ("thm31_eta", "lam0", 1),
+        ("thm41_width", "n", 7),
+        ("thm41_width", "lam0", -4),
+        ("thm41_width", "kappa", -2),
+        ("thm41_width", "delta", -4),
+        ("thm41_width", "eps", -2),
+        ("thm41_kappa", "n", -0.5),
+        ("lemC1_R", "m", -0.5),
+        ("lem53_R", "m", -0.5),
+        ("lem53_R", "delta", -0.5),
+        ("lemC2_H", "n", 3),
+        ("lemC2_H", "m", -0.5),
+        ("lemC2_H", "delta", -1.5),
+        ("lemC2_Z", "m", -0.25),
+        ("lemC2_Z", "kappa", -0.5),
+        ("lemC2_Z", "delta", -0.75),
+        ("lemC3_H0", "m", -0.5),
+    ],
+)
+def test_power_laws(name, letter, exponent):
+    arguments, _ = BY_NAME[name]
+    function, grid = getattr(b, name), arguments[letter] * np.array([1.0, 2.0, 4.0, 8.0])
+    values = function(**{**arguments, letter: grid})
+    np.testing.assert_allclose(np.diff(np.log2(values)), exponent, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "bad"),
+    [(name, letter, bad) for letter, bad in OUT_OF_RANGE for name in BY_NAME if letter in BY_NAME[name][0]],
+)
+def test_out_of_range_is_refused(name, letter, bad):
+    arguments, _ = BY_NAME[name]
+    with pytest.raises(ParameterError, match=letter):
+        getattr(b, name)(**{**arguments, letter: bad})
+    with pytest.raises(ParameterError, match=letter):  # also where only one entry of an array is bad
+        getattr(b, name)(**{**arguments, letter: np.array([arguments[letter], bad])})
+
+
+def test_the_edges_of_the_ranges_are_allowed():
+    # n⁶/(λ₀⁴κ²δ³) = 1 at n = λ₀ = κ = δ = 1
+    assert b.thm31_width(1, 1, 1, 1) == 1
+    assert b.thm31_envelope(3.0, 2.0, 1.0, [0, 1]).tolist() == [3.0, 0.0]
+
+
+def test_arrays_broadcast_and_integer_arrays_do_not_overflow():
+    n, m = np.array([10, 10_000]), np.array([[100], [10_000]])
+    widths = b.thm41_width(n, 0.5, 1.0, 1.0, 1.0)
+    assert widths == pytest.approx([16e7, 16e28])  # n⁷/λ₀⁴ = 2⁴ n⁷; 10²⁸ exceeds an int64
+    R = b.lem53_R(n, m, 0.5, 0.25)
+    assert R.shape == (2, 2)
+    assert R[1, 0] == b.lem53_R(10, 10_000, 0.5, 0.25) == pytest.approx(0.4)  # 10/(100·0.5·0.5)
+
+
+def test_width_at_which_the_theory_starts():
+    # 128⁶ = 4.398e12, 0.042⁴ = 3.1117e-6, κ² = 1e-4: 4.398e12/3.1117e-10 = 1.4134e22
+    assert b.thm31_width(128, 0.042, 0.01, 1.0) == pytest.approx(1.4134e22, rel=1e-4)
+
+
+def test_thm41_sizes_leave_an_error_of_eps_from_each_term():
+    n, lam0, delta, eps = 200, 0.03, 0.1, 0.25
+    kappa = b.thm41_kappa(eps, delta, n)
+    m = b.thm41_width(n, lam0, kappa, delta, eps)
+    assert b.thm41_eps(n, m, kappa, lam0, delta, C2=0) == pytest.approx(eps, rel=1e-12)
+    assert b.thm41_eps(n, m, kappa, lam0, delta, C1=0) == pytest.approx(eps, rel=1e-12)
+
+
+def test_lemC1_sums_the_steps_of_the_linear_rate():
+    n, m, lam0, res0, eta = 20, 500, 0.2, 4.0, 0.5
+    steps = eta * math.sqrt(n / m) * res0 * (1 - eta * lam0 / 4) ** np.arange(2000)
+    assert b.lemC1_R(n, m, lam0, res0) == pytest.approx(steps.sum(), rel=1e-12)
+
+
+def test_lem53_B_tends_to_the_leading_term():
+    values = b.lem53_B(50.0, 100, np.array([1e40, 1e60, math.inf]), 1e-8, 0.05, 0.1)
+    # the part that no width removes: nκ/(λ₀δ) = 100·1e-8/(0.05·0.1) = 2e-4
+    assert values[1:] == pytest.approx(math.sqrt(50) + 2e-4, rel=1e-6)
+    assert values[0] > 2 * values[1]
+
+
+@pytest.mark.parametrize(
+    ("B", "m", "kappa", "value"),
+    [(1, 1000, 1, 0.516), (1, 4000, 1, 0.298), (1, 16000, 1, 0.187), (10, 4000, 0.01, 1267)],
+)
+def test_lem54_values(B, m, kappa, value):
+    # n = 100, δ = 0.05, R = 2B/√m; first: 0.0707(1 + 0.293) + 8/√1000 + 0.0632·2.716 = 0.091 + 0.253 + 0.172
+    assert b.lem54_rademacher(B, 2 * B / math.sqrt(m), m, 100, kappa, 0.05) == pytest.approx(value, rel=2e-3)
+
+
+def test_lem54_terms_add_up_to_at_least_what_the_proof_has():
+    arguments = BY_NAME["lem54_rademacher"][0]
+    lead, square, linear = b.lem54_rademacher(**arguments, terms=True)
+    assert lead + square + linear == b.lem54_rademacher(**arguments)
+    B, R, m, n, kappa, delta = arguments.values()
+    hoeffding = math.sqrt(math.log(2 / delta) / (2 * m))
+    frobenius = B / n * (math.sqrt(n / 2) + math.sqrt(n * hoeffding))
+    assert lead == pytest.approx(frobenius, rel=1e-13)
+    flips = 2 * R * math.sqrt(m) * (math.sqrt(2 / math.pi) * R / kappa + hoeffding)
+    assert 0 < square + linear - flips == pytest.approx((1 - math.sqrt(2 / math.pi)) * square, rel=1e-12)
+
+
+def test_lem54_leading_term_survives_alone():
+    # 3/√100 and two terms in R
+    assert b.lem54_rademacher(3.0, 0.0, 1e40, 50, 0.01, 0.1, terms=True) == (pytest.approx(0.3), 0, 0)
+
+
+def test_lemC3_keeps_the_logarithm_of_the_union_bound():
+    n, delta = np.array([1e2, 1e4, 1e8]), 0.1
+    printed = n * math.sqrt(math.log(2 / delta) / 1000)
+    ratio2 = (b.lemC3_H0(n, 1000, delta) / printed) ** 2
+    assert ratio2 == pytest.approx((1 + 2 * np.log(n) / math.log(20)) / 2, rel=1e-12)
+
+
+def test_lemC3_rms_is_the_rms_of_simulated_gram_matrices():
+    X, m, draws = unit_rows(5, 3, seed=2), 4, 40_000
+    W = np.random.default_rng(3).normal(size=(draws, m, 3))
+    active = (W @ X.T >= 0).astype(float)
+    K = X @ X.T
+    gram = K * np.einsum("tri,trj->tij", active, active) / m
+    squares = np.sum((gram - relu_gram(X)) ** 2, axis=(1, 2))
+    error = 4 * squares.std() / math.sqrt(draws)
+    assert error < 0.03 * squares.mean()
+    assert b.lemC3_rms(K, m) ** 2 == pytest.approx(squares.mean(), abs=error)
+
+
+def test_lemC3_rms_by_hand_and_below_the_bound():
+    # orthonormal inputs: n diagonal entries of variance 1/4 each
+    assert b.lemC3_rms(np.eye(9), np.array([1, 100])) == pytest.approx([1.5, 0.15])
+    # antipodal pair: K = -1 off the diagonal, where both neurons are never active
+    assert b.lemC3_rms([[1, -1], [-1, 1]], 2) == pytest.approx(0.5)
+    assert b.lemC3_rms([[1 + 1e-9]], 4) == pytest.approx(0.25)
+    K = torch.tensor(unit_rows(40, 8, seed=4))
+    assert b.lemC3_rms(K @ K.T, 300) < b.lemC3_H0(40, 300, 0.5)
+
+
+@pytest.mark.parametrize("K", [[[1, 2], [2, 1]], [1.0, 0.5], [[1.0, 0.5]], [[math.nan]]])
+def test_lemC3_rms_refuses_other_matrices(K):
+    with pytest.raises(ParameterError, match="unit vectors"):
+        b.lemC3_rms(K, 10)
+
+
+def test_complexity_by_hand():
+    assert b.complexity([2], [[0.5]]) == pytest.approx(4)  # √(2·2²/0.5)
+    # yᵀH⁻¹y = 2 + 4 + 3², times 2/3
+    value = b.complexity([1, -1, 3], np.diag([0.5, 0.25, 1.0]))
+    assert isinstance(value, float)
+    assert value == pytest.approx(math.sqrt(10), rel=1e-15)
+
+
+def test_complexity_equals_eigenvalues_and_an_explicit_solve(H, y):
+    lam, V = np.linalg.eigh(H)
+    assert b.complexity(y, H) == pytest.approx(math.sqrt(2 / 30 * np.sum((V.T @ y) ** 2 / lam)), rel=1e-11)
+    assert b.complexity(y, H) == pytest.approx(math.sqrt(2 / 30 * y @ np.linalg.solve(H, y)), rel=1e-11)
+
+
+def test_complexity_of_many_label_vectors_takes_one_factor(H, y, monkeypatch):
+    factor = Mock(side_effect=b.cho_factor)
+    monkeypatch.setattr(b, "cho_factor", factor)
+    Y = np.stack([y, -2 * y, np.arange(30.0)], axis=1)
+    together = b.complexity(Y, H)
+    assert factor.call_count == 1
+    assert together.shape == (3,)
+    assert together == pytest.approx([b.complexity(column, H) for column in Y.T], rel=1e-14)
+    assert together[1] == pytest.approx(2 * together[0], rel=1e-14)
+
+
+def test_tensors_are_accepted(H, y):
+    leaf = torch.tensor(H, requires_grad=True)
+    assert b.complexity(torch.tensor(y), leaf) == b.complexity(y, H)
+    assert b.complexity(torch.tensor(y, dtype=torch.bfloat16), H) == b.complexity(y, H)
+    assert b.thm31_eta(torch.tensor(4), 0.5) == 0.5 / 16
+
+
+@pytest.mark.parametrize(
+    ("labels", "matrix", "message"),
+    [
+        ([1, 1], [[1, 2], [2, 1]], "positive definite"),
+        ([1, 1], [[1, 1], [1, 1]], "positive definite"),
+        ([1, 1], [[1, 0], [0, math.nan]], "finite"),
+        ([1, math.inf], [[1, 0], [0, 1]], "finite"),
+        ([1, 1, 1], [[1, 0], [0, 1]], r"\(3,\) and \(2, 2\)"),
+        ([1, 1], [[1, 0, 0], [0, 1, 0]], r"\(2, 3\)"),
+        (1.0, [[1]], r"\(\)"),
+        ([[[1]]], [[1]], r"\(1, 1, 1\)"),
+        (np.zeros(0), np.zeros((0, 0)), r"\(0,\)"),
+    ],
+)
+def test_complexity_refuses(labels, matrix, message):
+    with pytest.raises(ParameterError, match=message):
+        b.complexity(labels, matrix)
+
+
+def test_thm51_adds_its_confidence_term(H, y):
+    # √(log(30/(0.05·0.1))/30) = √(log 6000 / 30) = √(8.6995/30) = 0.53850
+    Y = np.stack([y, 2 * y], axis=1)
+    for C in (1.0, 2.5):
+        term = b.thm51_bound(Y, H, 0.05, 0.1, C=C) - b.complexity(Y, H)
+        assert term == pytest.approx([C * 0.53850] * 2, rel=1e-4)
+    assert b.thm51_bound(y, H, 0.05, 0.1) == b.thm51_bound(y, H, 0.05, 0.1, C=1)
+    with pytest.raises(ParameterError, match="delta"):
+        b.thm51_bound(y, H, 0.05, 0)
+
+
+def test_predicted_residual_equals_the_linear_recursion(H, y):
+    lam, V = np.linalg.eigh(H)
+    for eta in (0.9 / lam[-1], 1.7 / lam[-1]):
+        u, residuals = np.zeros(30), []
+        for _ in range(101):
+            residuals.append(np.linalg.norm(y - u))
+            u = u - eta * H @ (u - y)
+        k = np.array([[0, 1, 2], [10, 50, 100]])
+        predicted = b.predicted_residual(lam, (V.T @ y) ** 2, eta, k)
+        assert predicted == pytest.approx(np.array(residuals)[k], rel=1e-10)
+    assert predicted[0, 0] == pytest.approx(math.sqrt(30))
+
+
+def test_predicted_residual_diverges_without_a_warning():
+    # (1 − 3)² = 4 for λ = 3: 4^1000 overflows; the second direction has no weight, the third stands still
+    lam, eta = [3.0, 4.0, 0.0], 1.0
+    assert b.predicted_residual(lam, [1.0, 0.0, 9.0], eta, 2) == pytest.approx(5)  # √(2⁴ + 3²)
+    assert b.predicted_residual(lam, [1.0, 0.0, 9.0], eta, 1000) == math.inf
+    assert b.predicted_residual(lam, [0.0, 0.0, 9.0], eta, [7, 1000]) == pytest.approx([3, 3])
+    assert b.predicted_residual(lam, [0.0, 0.0, 0.0], eta, 7) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lam": [1.0]}, "lam and proj2"),
+        ({"proj2": [1.0, -1.0]}, "proj2"),
+        ({"k": -1}, "k must"),
+        ({"eta": 0}, "eta"),
+    ],
+)
+def test_predicted_residual_refuses(change, message):
+    with pytest.raises(ParameterError, match=message):
+        b.predicted_residual(**{"lam": [0.5, 0.1], "proj2": [1.0, 1.0], "eta": 0.1, "k": 3, **change})
+
+
+def test_thm61_sharp_constant_is_the_taylor_coefficient_of_the_kernel():
+    with mp.workdps(40):
+        taylor = mp.taylor(lambda t: t * (mp.pi - mp.acos(t)) / (2 * mp.pi), 0, 12)
+    for p in (1, 2, 4, 6, 8, 10, 12):
+        assert b.thm61_sharp_const(p) == pytest.approx(float(1 / mp.sqrt(taylor[p])), rel=1e-12)
+    assert max(abs(taylor[p]) for p in (0, 3, 5, 7, 9, 11)) < 1e-30
+
+
+def test_thm61_constants_are_ordered():
+    for p in range(2, 40, 2):
+        sharp, proof, stated = b.thm61_sharp_const(p), b.thm61_proof_const(p), b.thm61_bound(p, 1, 1)
+        assert sharp < proof * (1 + 1e-15) < math.sqrt(2 * math.pi) * p < stated == 3 * p
+    assert b.thm61_proof_const(1) == b.thm61_sharp_const(1) == 2 < b.thm61_bound(1, 1, 1) == 3
+    assert b.thm61_sharp_const(2) == pytest.approx(math.sqrt(2 * math.pi))
+    assert b.thm61_proof_const(2) == pytest.approx(math.sqrt(2 * math.pi))
+    assert b.thm61_proof_const(4) == pytest.approx(7.5199, rel=1e-4)  # 3·2.50663
+    assert b.thm61_sharp_const(4) == pytest.approx(6.1400, rel=1e-4)  # √(2π·3·2) = √37.699
+
+
+@pytest.mark.parametrize("p", [1, 2, 4, 6])
+def test_thm61_holds_on_data(p):
+    X = unit_rows(60, 3, seed=5)
+    beta, alpha = np.array([0.6, -1.1, 0.4]), -0.7
+    y = alpha * (X @ beta) ** p
+    value = math.sqrt(y @ np.linalg.solve(relu_gram(X), y))
+    scale = abs(alpha) * np.linalg.norm(beta) ** p
+    assert 0.1 * scale < value <= b.thm61_sharp_const(p) * scale
+    assert b.thm61_sharp_const(p) * scale < b.thm61_bound(p, alpha, beta) == pytest.approx(3 * p * scale)
+
+
+def test_thm61_bound_takes_vectors_norms_and_tensors():
+    # 3·4·2·5⁴
+    for beta in ([3, 4], np.array([0.0, -5.0, 0.0]), -5, torch.tensor([3.0, 4.0])):
+        assert b.thm61_bound(4, -2, beta) == pytest.approx(15_000)
+    with pytest.raises(ParameterError, match="beta"):
+        b.thm61_bound(2, 1, np.eye(2))
+
+
+@pytest.mark.parametrize("p", [0, 3, 5, -2, 2.5, math.nan, math.inf, [2, 4]])
+@pytest.mark.parametrize(
+    ("function", "rest"), [(b.thm61_proof_const, ()), (b.thm61_sharp_const, ()), (b.thm61_bound, (1, 1))]
+)
+def test_thm61_refuses_other_degrees(function, rest, p):
+    with pytest.raises(ParameterError, match="even"):
+        function(p, *rest)
+
+
+J = np.arange(1, 40)
+
+
+@pytest.mark.parametrize(
+    ("alphas", "betas", "ps", "value"),
+    [
+        ([1], [[0.3, 0.4]], [1], 1.5),  # βᵀx: 3‖β‖
+        ([2, -5, 0.5], np.eye(3), [2, 2, 2], 45),  # xᵀAx with eigenvalues 2, -5, 0.5: 6‖A‖_* = 6·7.5
+        # cos(βᵀx) − 1: 3‖β‖ sinh ‖β‖
+        ([(-1.0) ** j / math.factorial(2 * j) for j in J], [1.7] * 39, 2 * J, 3 * 1.7 * math.sinh(1.7)),
+        # z arctan(z/2), ‖β‖ = 1: Σ 2j 2^(1−2j)/(2j−1) = Σ 2^(1−2j) + Σ 2^(1−2j)/(2j−1) = 2/3 + artanh ½
+        (-((-0.25) ** J) * 2 / (2 * J - 1), [1.0] * 39, 2 * J, 2 + 3 * math.atanh(0.5)),
+    ],
+    ids=["linear", "quadratic", "cosine", "arctan"],
+)
+def test_cor62_examples(alphas, betas, ps, value):
+    assert b.cor62_bound(alphas, betas, ps) == pytest.approx(value, rel=1e-12)
+
+
+def test_cor62_bounds_the_square_root():
+    X = unit_rows(60, 4, seed=6)
+    A = np.diag([2.0, -1.0, 0.5, 0.0])
+    y = np.einsum("ni,ij,nj->n", X, A, X)
+    yHy = y @ np.linalg.solve(relu_gram(X), y)
+    bound = b.cor62_bound(np.diag(A), np.eye(4), [2] * 4)
+    assert math.sqrt(yHy) <= bound
+    t = 100.0  # yᵀH⁻¹y is quadratic in A, ‖A‖_* is not
+    assert (t * y) @ np.linalg.solve(relu_gram(X), t * y) > b.cor62_bound(t * np.diag(A), np.eye(4), [2] * 4)
+
+
+@pytest.mark.parametrize(("alphas", "betas", "ps"), [([1], [1], [2, 4]), ([1, 1], [1], [2]), ([1], [1], [3])])
+def test_cor62_refuses(alphas, betas, ps):
+    with pytest.raises(ParameterError, match=r"equally long|even"):
+        b.cor62_bound(alphas, betas, ps)

@@ -1,0 +1,496 @@
+import inspect
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from overparam.bounds import frei2019 as b
+from overparam.errors import ParameterError
+
+# name, arguments, asymptotic constants, the paper's expression
+FORMULAS = [
+    (
+        "thm35_tau_max",
+        {"gamma": 0.17, "m": 900},
+        {"nu": 1.7},
+        lambda gamma, m, nu: nu * (gamma**4 / mp.sqrt(mp.log(m))) ** 3,  # τ^(1/3) √log m = ν^(1/3) γ⁴
+    ),
+    (
+        "thm35_Keta_max",
+        {"tau": 0.3, "gamma": 0.17, "n": 37, "delta": 0.07},
+        {"nu2": 1.7},
+        lambda tau, gamma, n, delta, nu2: nu2 * tau**2 * gamma**4 / mp.sqrt(mp.log(n / delta)),
+    ),
+    (
+        "thm35_surrogate",
+        {"m": 900, "K": 60, "eta": 0.01, "n": 37, "delta": 0.07, "gamma": 0.17},
+        {"C": 1.7},
+        lambda m, K, eta, n, delta, gamma, C: C * mp.sqrt(mp.sqrt(mp.log(n / delta)) / (K * eta * m)) / gamma**2,
+    ),
+    (
+        "a1_distance",
+        {"k": 60, "eta": 0.01, "n": 37, "delta": 0.07, "gamma": 0.17},
+        {"C": 1.7},
+        lambda k, eta, n, delta, gamma, C: C * mp.sqrt(k * eta * mp.sqrt(mp.log(n / delta))) / gamma**2,
+    ),
+    (
+        "thm36_rademacher",
+        {"tau": 0.3, "m": 900, "n": 37},
+        {"C2": 1.7},
+        lambda tau, m, n, C2: C2 * (mp.cbrt(tau**4) * mp.sqrt(m * mp.log(m)) + tau * mp.sqrt(m / n)),
+    ),
+    (
+        "thm36_test_error",
+        {"ES": 0.21, "tau": 0.3, "m": 900, "n": 37, "delta": 0.07},
+        {"C2": 1.7, "C3": 0.6},
+        lambda ES, tau, m, n, delta, C2, C3: (
+            2 * ES
+            + C2 * (mp.cbrt(tau**4) * mp.sqrt(m * mp.log(m)) + tau * mp.sqrt(m / n))
+            + C3 * mp.sqrt(mp.log(1 / delta) / n)
+        ),
+    ),
+    ("lemB2_product", {"theta": 0.01, "L": 70}, {"C": 1.7}, lambda theta, L, C: mp.e ** (C * theta * L)),
+    (
+        "lem42_f",
+        {"tau": 0.3, "m": 900, "h": 0.4},
+        {"C": 1.7},
+        lambda tau, m, h, C: C * mp.sqrt(m) * h * (mp.cbrt(tau) * mp.sqrt(mp.log(m)) + h),
+    ),
+    (
+        "lem42_loss",
+        {"tau": 0.3, "m": 900, "h": 0.4, "ES": 0.21},
+        {"C": 1.7},
+        lambda tau, m, h, ES, C: C * (mp.cbrt(tau) * mp.sqrt(m * mp.log(m)) * h * ES + m * h**2),
+    ),
+    (
+        "lem43_lower",
+        {"m": 900, "gamma": 0.17, "ES": 0.21},
+        {"C": 1.7},
+        lambda m, gamma, ES, C: C * m * (gamma**2 * ES) ** 2,
+    ),
+    (
+        "lem44_upper",
+        {"m": 900, "theta": 0.03, "l": 5, "L": 9, "ES": 0.21},
+        {"C": 1.7},
+        lambda m, theta, l, L, ES, C: theta * C * mp.sqrt(m) * ES,
+    ),
+    ("lemB4_sparsity", {"m": 900, "tau": 0.3}, {"C": 1.7}, lambda m, tau, C: C * m * mp.cbrt(tau**2)),
+    ("lemC2_count", {"m": 900, "beta": 0.3}, {"C": 1.7}, lambda m, beta, C: C * mp.sqrt(m**3) * beta),
+    (
+        "lemB5",
+        {"tau": 0.3, "m": 900, "s": 40},
+        {"C": 1.7},
+        lambda tau, m, s, C: C * (tau * mp.sqrt(m) + mp.sqrt(s * mp.log(m))),
+    ),
+    (
+        "lemB6_lower",
+        {"m": 900, "gamma": 0.17, "abar": 0.21},
+        {},
+        lambda m, gamma, abar: m * (gamma * abar) ** 2 / 67,
+    ),
+]
+BY_NAME = {name: (arguments, constants) for name, arguments, constants, _ in FORMULAS}
+DEFAULTS = {"lemB2_product": {"C": 2 * math.sqrt(2)}, "lem43_lower": {"C": 1 / (150 * 16**2)}}
+BY_NAME["thm35_eta_max"] = {"tau": 0.3, "m": 900, "gamma": 0.17}, {}
+BY_NAME["thm35_width"] = {"tau": 0.3, "d": 20, "L": 16, "n": 200, "gamma": 0.1, "delta": 0.05, "m": 900}, {}
+BY_NAME["cor37_sizes"] = {"eps": 0.1, "gamma": 0.1, "n": 200, "d": 20, "delta": 0.05}, {}
+BY_NAME["ref_norm"] = {"theta": 0.1, "L": 10}, {}
+BY_NAME["ref_flip"] = {"tau": 0.1}, {}
+BY_NAME["ref_resid"] = {"tau": 0.1, "m": 900, "xnorm": 1.4}, {}
+
+OUT_OF_RANGE = [
+    *[("n", 0), ("n", math.nan), ("m", 1), ("d", 0), ("L", 0), ("K", 0), ("l", 0), ("l", 11), ("k", -1)],
+    *[("delta", 0), ("delta", 1.01), ("gamma", 0), ("gamma", 1.01), ("eps", 0), ("eps", 1.01), ("tau", -0.1)],
+    *[("theta", -1), ("eta", 0), ("ES", -0.1), ("ES", 1.1), ("h", -1), ("beta", -1), ("s", -1)],
+    *[("abar", -0.1), ("abar", 1.1), ("xnorm", -1)],
+]
+
+
+def exact(expression, **values):
+    with mp.workdps(40):
+        return float(expression(**{name: mp.mpf(value) for name, value in values.items()}))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "constants", "expression"), FORMULAS, ids=[name for name, *_ in FORMULAS]
+)
+def test_formula_equals_its_mpmath_evaluation(name, arguments, constants, expression):
+    function = getattr(b, name)
+    value = exact(expression, **arguments, **constants)
+    assert function(**arguments, **constants) == pytest.approx(value, rel=1e-13)
+    value = exact(expression, **arguments, **DEFAULTS.get(name, dict.fromkeys(constants, 1)))
+    assert function(**arguments) == pytest.approx(value, rel=1e-13)
+    kinds = inspect.signature(function).parameters
+    assert all(kinds[constant].kind is inspect.Parameter.KEYWORD_ONLY for constant in constants)
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "exponent"),
+    [
+        ("thm35_tau_max", "gamma", 12),
+        ("thm35_Keta_max", "tau", 2),
+        ("thm35_Keta_max", "gamma", 4),
+        ("thm35_surrogate", "m", -0.5),
+        ("thm35_surrogate", "K", -0.5),
+        ("thm35_surrogate", "eta", -0.5),
+        ("thm35_surrogate", "gamma", -2),
+        ("a1_distance", "k", 0.5),
+        ("a1_distance", "gamma", -2),
+        ("lem43_lower", "gamma", 4),
+        ("lem43_lower", "ES", 2),
+        ("lem44_upper", "m", 0.5),
+        ("lem44_upper", "theta", 1),
+        ("lemB4_sparsity", "m", 1),
+        ("lemB4_sparsity", "tau", 2 / 3),
+        ("lemC2_count", "m", 1.5),
+        ("lemB6_lower", "gamma", 2),
+        ("ref_flip", "tau", 2 / 3),
+        ("ref_resid", "tau", 4 / 3),
+        ("ref_resid", "m", 0.5),
+        ("ref_resid", "xnorm", 1),
+    ],
+)
+def test_power_laws(name, letter, exponent):
+    arguments, _ = BY_NAME[name]
+    values = getattr(b, name)(**{**arguments, letter: arguments[letter] * np.array([1.0, 2.0, 4.0])})
+    np.testing.assert_allclose(np.diff(np.log2(values)), exponent, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "bad"),
+    [(name, letter, bad) for letter, bad in OUT_OF_RANGE for name in BY_NAME if letter in BY_NAME[name][0]],
+)
+def test_out_of_range_is_refused(name, letter, bad):
+    arguments, _ = BY_NAME[name]
+    with pytest.raises(ParameterError, match=letter):
+        getattr(b, name)(**{**arguments, letter: bad})
+    with pytest.raises(ParameterError, match=letter):  # also where only one entry of an array is bad
+        getattr(b, name)(**{**arguments, letter: np.array([arguments[letter], bad])})
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (b.thm35_Keta_max, (0.1, 0.1, 1, 1), "n must exceed delta"),
+        (b.cor37_sizes, (0.1, 0.1, 1, 20, 1), "n must exceed delta"),
+        (b.cor37_sizes, (0.1, 0.1, 100, 20, 1), "delta < 1"),
+        (b.thm35_width, (0, 20, 16, 200, 0.1, 0.05), "tau must be positive"),
+    ],
+)
+def test_vanishing_denominators_are_refused(function, arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        function(*arguments)
+
+
+def test_the_edges_of_the_ranges_are_allowed():
+    assert b.thm35_tau_max(1, 2) == pytest.approx(math.log(2) ** -1.5)
+    assert b.thm36_test_error([0, 1], 0, 2, 1, 1).tolist() == [0, 2]
+    assert b.thm35_width(1, 1, 1, 1, 1, 1, m=2) == pytest.approx(math.log(2))  # d log(m/(τδ))
+    assert b.cor37_sizes(1, 1, 1, 1, 0.5, q=5)[:3] == pytest.approx((math.log(2), 1, 1))
+
+
+def test_no_movement_costs_nothing():
+    assert b.thm36_rademacher(0, 100, 10) == b.lem42_f(0, 100, 0) == b.lemB4_sparsity(100, 0) == 0
+    assert b.thm36_test_error(0.25, 0, 100, 10, 1) == 0.5
+    norms = [b.lemB2_product(0, 50), b.ref_norm(0, 50), b.ref_norm(0.3, 1)]
+    assert norms == pytest.approx([1, 1, 1], rel=1e-15)
+
+
+def test_integer_arrays_broadcast_without_overflow():
+    m = np.array([10**4, 10**14])
+    assert b.lemC2_count(m, 1) == pytest.approx([1e6, 1e21])
+    assert b.thm36_rademacher(np.array([[0.1], [1.0]]), torch.tensor(m), 100).shape == (2, 2)
+
+
+def test_the_radius_that_the_theory_allows():
+    # 0.1¹² (log 1e4)^(−3/2) = 1e-12/9.2103^1.5 = 1e-12/27.952
+    assert b.thm35_tau_max(0.1, 1e4) == pytest.approx(3.5776e-14, rel=1e-4)
+
+
+def test_the_surrogate_bound_of_a_small_run_is_vacuous():
+    # (200·128/128)^(−1/2) · (log 4000)^(1/4) / 0.0798² = 0.070711·1.69704/0.00636804
+    assert b.thm35_surrogate(128, 200, 1 / 128, 200, 0.05, 0.0798) == pytest.approx(18.844, rel=1e-4)
+
+
+def test_step_size_is_the_smaller_of_two():
+    # τ m^(−1/2) = 0.3/30 = 0.01 and γ⁴/m = 0.2⁴/900 = 1.78e-6; they meet at τ = γ⁴ m^(−1/2) = 5.33e-5
+    tau = np.array([0.3, 5.4e-5, 5.3e-5, 1e-6])
+    assert b.thm35_eta_max(tau, 900, 0.2) == pytest.approx([1.6e-3 / 900] * 2 + [5.3e-5 / 30, 1e-6 / 30])
+    assert b.thm35_eta_max(0.3, 900, 0.2, nu1=3) == pytest.approx(3 * 1.6e-3 / 900)
+
+
+def test_training_to_the_time_limit_fills_the_neighbourhood():
+    tau, gamma, n, delta, m, eta = 0.02, 0.15, 300, 0.01, 4000, 1e-10
+    K = b.thm35_Keta_max(tau, gamma, n, delta) / eta
+    assert b.a1_distance(K, eta, n, delta, gamma) == pytest.approx(tau, rel=1e-12)
+    surrogate = math.sqrt(math.log(n / delta) / m) / (gamma**4 * tau)
+    assert b.thm35_surrogate(m, K, eta, n, delta, gamma) == pytest.approx(surrogate, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("tau", "gamma", "d", "shallow", "deep"),
+    [
+        (0.01, 0.1, 20, 1.83e5, 1.83e5),  # 0.01^(−4/3)·20 log(m/(0.01·0.05)): no L
+        (0.1, 0.1, 20, 6034, 6034),
+        (1, 0.1, 20, 4605.17, 4605.17),  # 100·20·log 10
+        (1, 0.3, 20, 267.55, 401.63),  # 20 log(1/0.3)/0.09; then 20 log(401.63·65536/0.05) = 20·20.08
+        (1, 0.39, 1, 24.253, 92.611),  # log(2/0.05)/0.1521 = 3.6889/0.1521; log(65536/0.05)/0.1521
+    ],
+)
+def test_width_at_depths_2_and_65536(tau, gamma, d, shallow, deep):
+    L = 2.0 ** np.arange(1, 17)
+    width = b.thm35_width(tau, d, L, 200, gamma, 0.05)
+    assert (width[0], width[-1]) == (pytest.approx(shallow, rel=1e-3), pytest.approx(deep, rel=1e-3))
+    assert np.all(np.diff(width) >= 0)
+    assert width == pytest.approx(b.thm35_width(tau, d, L, 200, gamma, 0.05, m=width), rel=1e-11)
+
+
+def test_width_growth_with_depth():
+    def growth(tau, gamma, d):
+        widths = b.thm35_width(tau, d, np.array([2, 2**16]), 200, gamma, 0.05)
+        return widths[1] / widths[0]
+
+    assert [growth(tau, 0.1, 20) for tau in (0.01, 0.1, 1)] == [1, 1, 1]
+    assert growth(1, 0.3, 20) == pytest.approx(1.50, abs=0.005)
+    assert growth(1, 0.39, 1) == pytest.approx(3.82, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        ((0.01, 3, 4, 200, 0.9, 0.5), 0.01 ** (-4 / 3) * 3 * (5 + math.log(200))),
+        ((1, 30, 1e9, 200, 0.9, 0.5), 30 * (5 + math.log(2e9))),
+        ((0.05, 1, 1e300, 200, 1, 0.5), 0.05 ** (-2 / 3) * math.log(2e300) / 5),
+        ((1, 1, 2, 200, 0.01, 0.5), 1e4 * math.log(100)),
+        ((1, 1, 1e4, 200, 0.1, 0.5), 1e2 * math.log(2e4)),
+        ((1, 1, 2, 1e200, 1, 0.5), math.log(2e200)),
+    ],
+    ids=["sparsity", "depth", "output", "margin d", "margin L", "samples"],
+)
+def test_each_term_of_the_width_at_m_equal_to_exp_5(arguments, value):
+    assert b.thm35_width(*arguments, m=math.exp(5)) == pytest.approx(value, rel=1e-12)
+    assert b.thm35_width(*arguments, m=math.exp(5), C=2.5) == pytest.approx(2.5 * value, rel=1e-12)
+
+
+def test_width_is_straight_in_log_depth_within_a_term():
+    # γ⁻² log(L/δ) has no m in it
+    width = b.thm35_width(1, 1, 2.0 ** np.arange(1, 17), 200, 0.39, 0.05)
+    assert np.diff(width) == pytest.approx(math.log(2) / 0.39**2, rel=1e-9)
+
+
+def test_width_tolerance_and_constant():
+    arguments = (0.1, 20, 16, 200, 0.1, 0.05)
+    width, loose = b.thm35_width(*arguments), b.thm35_width(*arguments, rtol=1e-3)
+    assert 1e-6 < abs(loose / width - 1) < 1e-3
+    doubled = b.thm35_width(*arguments, C=2)
+    # m = C a log(m/(τδ)): 0.1^(−4/3)·20 = 430.89
+    assert doubled == pytest.approx(2 * 430.887 * math.log(doubled / 0.005), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("C", "message"),
+    [
+        (0.07, "did not converge"),  # jumps between 0.07 τ^(−2/3) log(L/δ)/log m and a term without m
+        (0.001, "left m > 1"),
+    ],
+)
+def test_width_without_a_fixed_point_is_refused(C, message):
+    with pytest.raises(ParameterError, match=message):
+        b.thm35_width(0.9, 1, 1e9, 1, 1, 0.5, C=C)
+
+
+def test_cor37_as_printed():
+    # 0.1⁻¹⁴ log 20 = 1e14·2.995732; τ = 0.1⁻⁴·10·√(log 2e4/m) = 1e5·√(9.903488/2.995732e14) = 0.0181820
+    sizes = b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05)
+    assert sizes == pytest.approx((2.995732e14, 1e4, 1e2, 0.0181820), rel=1e-5)
+    assert b.cor37_sizes(0.1, 0.1, 1000, 1e15, 0.05).m == pytest.approx(1e15 * math.log(20))
+    assert b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05, C=3).tau == pytest.approx(3 * 0.0181820, rel=1e-5)
+    with pytest.raises(ParameterError, match="form"):
+        b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05, form="proved")
+
+
+def test_cor37_poly_degree_and_broadcasting():
+    eps, gamma = np.array([0.1, 0.05]), np.array([[0.05], [0.1], [0.2]])
+    plain, margin = (b.cor37_sizes(eps, gamma, 1000, 20, 0.05, q=q) for q in (0, 3))
+    for name in ("m", "n", "K"):
+        assert np.all(getattr(margin, name) == pytest.approx(getattr(plain, name) / gamma**3))
+    assert plain.tau.shape == (3, 2)
+    assert margin.tau == pytest.approx(plain.tau * gamma**1.5)
+    assert plain.n[0] == pytest.approx([1e4, 1.6e5])
+    assert plain.K[0] == pytest.approx([100, 400])
+
+
+@pytest.mark.parametrize(("eps", "gamma", "d", "C"), [(0.1, 0.1, 20, 1), (0.2, 0.3, 1e9, 1), (0.5, 0.2, 10, 3)])
+def test_cor37_corrected_sizes_reach_eps(eps, gamma, d, C):
+    n, delta = 1000, 0.05
+    m, _, K, tau = b.cor37_sizes(eps, gamma, n, d, delta, form="corrected", C=C)
+    eta = gamma**4 / m
+    assert b.thm35_surrogate(m, K, eta, n, delta, gamma, C=C) == pytest.approx(eps, rel=1e-12)
+    assert K * eta == pytest.approx(b.thm35_Keta_max(tau, gamma, n, delta), rel=1e-12)
+    assert b.cor37_sizes(eps, gamma, n, d, delta, form="corrected", C=C, q=2).K == K
+    # Appendix A.3 has K = γ⁻⁴ ε⁻² √log(n/δ) instead, which misses ε by a factor γ⁻²
+    short = K * gamma**4
+    assert b.thm35_surrogate(m, short, eta, n, delta, gamma, C=C) == pytest.approx(eps / gamma**2, rel=1e-12)
+
+
+def test_cor37_corrected_width_is_cubic_in_d():
+    eps, gamma, n, delta, d = 0.5, 0.5, 100, 0.1, 1e6 * np.array([1.0, 10.0, 100.0])
+    m, _, _, tau = b.cor37_sizes(eps, gamma, n, d, delta, form="corrected")
+    logs = np.log(m / (tau * delta)) ** 3 / math.log(n / delta) ** 2
+    assert m == pytest.approx(d**3 * eps**4 * gamma**16 * logs, rel=1e-9)
+    assert b.thm35_width(tau, d, 1, n, gamma, delta, m=m) == pytest.approx(m, rel=1e-9)
+    printed = b.cor37_sizes(eps, gamma, n, d, delta).m
+    assert np.diff(np.log10(printed)) == pytest.approx(1)
+    assert np.all(m > printed)
+
+
+def test_cor37_corrected_width_is_the_printed_one_while_eps_rules():
+    printed = b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05)
+    m, n, steps, tau = b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05, form="corrected")
+    assert (m, n, tau) == (printed.m, printed.n, printed.tau)
+    assert steps == pytest.approx(1e10 * math.sqrt(math.log(20_000)))
+
+
+def test_lemB2_needs_a_small_theta_for_its_printed_constant():
+    # log(1.01)/(2√2) = 0.0099503/2.8284 = 0.0035180
+    assert b.lemB2_product(0.0035179, 1) < 1.01 < b.lemB2_product(0.0035181, 1)
+    assert b.lemB2_product(1 / 64, 64) == pytest.approx(16.92, abs=0.005)
+    W = np.random.default_rng(0).normal(0, math.sqrt(2 / 400), (400, 400))
+    assert np.linalg.norm(W, 2) == pytest.approx(math.log(b.lemB2_product(1, 1)), rel=0.03)
+
+
+def test_lem42_at_the_rim_is_the_first_term_of_thm36():
+    tau, m = 0.2, 500
+    first = b.thm36_rademacher(tau, m, math.inf)
+    assert b.lem42_f(tau, m, tau) - math.sqrt(m) * tau**2 == pytest.approx(first, rel=1e-12)
+    assert b.lem42_loss(tau, m, tau, 1) - m * tau**2 == pytest.approx(first, rel=1e-12)
+
+
+def test_h_dist_by_hand():
+    # rank one: ‖uvᵀ‖₂ = ‖u‖‖v‖ = 3·5, then √2·√2, 0 and 2 from rotations; θ weighs only the middle
+    u, v = np.array([1.0, 2.0, 2.0]), np.array([3.0, 4.0])
+    deltas = [np.outer(u, v), np.ones((2, 2)), np.zeros((2, 2)), 2 * np.array([[0.6, -0.8], [0.8, 0.6]])]
+    base = [np.random.default_rng(l).normal(size=delta.shape) for l, delta in enumerate(deltas)]
+    moved = [torch.tensor(W + delta) for W, delta in zip(base, deltas, strict=True)]
+    assert b.h_dist(moved, base, 0.1) == pytest.approx(15 + 0.1 * 2 + 2, rel=1e-12)
+    assert b.h_dist(base[:1] + base[3:], moved[:1] + moved[3:], 0.1) == pytest.approx(17, rel=1e-12)
+
+
+def test_h_dist_takes_spectral_norms():
+    rng = np.random.default_rng(1)
+    What, Wtil = ([rng.normal(size=(5, 7)) for _ in range(3)] for _ in range(2))
+    squares = [np.linalg.eigvalsh((x - y) @ (x - y).T)[-1] for x, y in zip(What, Wtil, strict=True)]
+    assert b.h_dist(What, Wtil, 0.3) == pytest.approx(np.sqrt(squares) @ [1, 0.3, 1], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("What", "Wtil"),
+    [
+        ([np.eye(2)] * 3, [np.eye(2)] * 2),
+        ([np.eye(2)] * 2, [np.eye(2)] * 3),
+        ([np.eye(2)], [np.eye(2)]),
+        ([np.eye(2), np.eye(2)], [np.eye(2), np.ones((2, 1))]),
+    ],
+)
+def test_h_dist_refuses(What, Wtil):
+    with pytest.raises(ParameterError, match="equal shapes"):
+        b.h_dist(What, Wtil, 0.1)
+
+
+def test_constants_of_the_gradient_lower_bound():
+    # (42) and (41): (49/100)²/4² = 0.015006 = 1/66.64, printed as 1/67
+    assert b.lemB6_lower(67, 1, 1) == 1 < 67 * 0.49**2 / 16 < 67 / 66
+    # (29), (31) and (33): 1/(1.05·2·67) ≥ 1/141 ≥ 1/150 and 1/√(2·67) ≥ 1/16
+    assert 1 / (1.05 * 2 * 67) > 1 / 141 > 1 / 150
+    assert 1 / math.sqrt(2 * 67) > 1 / 16
+    assert b.lem43_lower(150, 0.5, 0.5) == pytest.approx(0.5**6 / 256)
+
+
+def test_lem44_scales_the_residual_layers_alone():
+    values = b.lem44_upper(100, 0.25, np.arange(1, 6), 4, 0.5)
+    assert values.tolist() == [5, 1.25, 1.25, 1.25, 5]
+    assert b.lem44_upper(100, 0.25, [1, 2], 1, 0.5).tolist() == [5, 5]
+
+
+def test_sparsity_bound_comes_from_the_count_at_beta():
+    m, tau = 5000, np.array([0.001, 0.03, 0.5])
+    s = b.lemB4_sparsity(m, tau)
+    assert b.lemC2_count(m, tau ** (2 / 3) / math.sqrt(m)) == pytest.approx(s, rel=1e-12)
+    # how (22) uses Lemma B.5 at s = m τ^(2/3): τ√m + √(s log m) ≤ 2 τ^(1/3) √(m log m)
+    assert np.all(b.lemB5(tau, m, s) <= 2 * np.cbrt(tau) * math.sqrt(m * math.log(m)))
+
+
+def moments(theta, L):
+    """‖x_L‖ for m → ∞ from ‖x_l‖² = N and m^(-1/2) Σ_j x_{l,j} = S at every layer."""
+    N, S = 1.0, 1 / math.sqrt(math.pi)
+    for _ in range(L - 1):
+        r = math.sqrt(N)
+        N, S = N * (1 + theta**2) + 2 * theta * S * r / math.sqrt(math.pi), S + theta * r / math.sqrt(math.pi)
+    return math.sqrt(N)
+
+
+@pytest.mark.parametrize("depth", [0.1, 1.0, 4.0])
+def test_ref_norm_is_the_deep_limit_of_the_layers_moments(depth):
+    L = np.array([101, 201, 401])
+    gap = [moments(depth / (l - 1), l) / b.ref_norm(depth / (l - 1), l) - 1 for l in L]
+    assert abs(gap[0]) < 0.02
+    assert np.divide(gap[:-1], gap[1:]) == pytest.approx(2, rel=0.03)  # an error of first order in 1/L
+
+
+def test_ref_norm_solves_its_differential_equation():
+    def slope(_, state):
+        return state[::-1] / np.sqrt(np.pi)
+
+    end = solve_ivp(slope, (0, 3), [1, 1 / math.sqrt(math.pi)], rtol=1e-11, atol=1e-12).y[0, -1]
+    assert b.ref_norm(0.03, 101) == pytest.approx(end, rel=1e-9)
+    assert b.ref_norm(1 / 1024, 1024) == pytest.approx(1.497, abs=0.002)
+
+
+def test_ref_norm_is_that_of_a_wide_net():
+    # given x_{l−1}, the pre-activations are independent N(0, 2‖x_{l−1}‖²/m)
+    rng, m, L = np.random.default_rng(2), 100_000, 100
+    x = np.maximum(rng.normal(0, math.sqrt(2 / m), m), 0)
+    first = np.linalg.norm(x)
+    for _ in range(L - 1):
+        x = x + np.maximum(rng.normal(0, math.sqrt(2 / m) * np.linalg.norm(x), m), 0) / L
+    assert np.linalg.norm(x) / first == pytest.approx(b.ref_norm(1 / L, L), rel=0.01)
+
+
+def second_moment(c):
+    """E[g²; |g| ≤ c] for a standard normal g."""
+    return 2 * norm.cdf(c) - 1 - 2 * c * norm.pdf(c)
+
+
+def cut(cost):
+    return brentq(lambda c: second_moment(c) - cost, 1e-9, 6, xtol=1e-15)
+
+
+@pytest.mark.parametrize("tau", [0.001, 0.01, 0.1, 0.3])
+def test_ref_flip_is_the_cheapest_set_of_gaussians(tau):
+    # ‖x‖ = 1: z = √(2/m) g, so that flipping all |g| ≤ c costs 2 E[g²; |g| ≤ c] = τ²
+    c = cut(tau**2 / 2)
+    fraction = 2 * norm.cdf(c) - 1
+    assert b.ref_flip(tau) == pytest.approx(fraction, rel=0.3 * tau ** (4 / 3) + 1e-6)
+
+
+@pytest.mark.parametrize("tau", [0.001, 0.01, 0.1, 0.3])
+def test_ref_resid_is_the_residual_of_reflected_gaussians(tau):
+    # half of the neurons move from z to −z: cost 4·½·2 E[g²; |g| ≤ c] ‖x‖² = (τ‖x‖)², residual ½ m E|z|
+    m, xnorm, c = 5000, 1.4, cut(tau**2 / 4)
+    residual = m / 2 * math.sqrt(2 / m) * xnorm * 2 * (norm.pdf(0) - norm.pdf(c))
+    assert b.ref_resid(tau, m, xnorm) == pytest.approx(residual, rel=0.3 * tau ** (4 / 3) + 1e-6)
+
+
+def test_ref_flip_and_ref_resid_on_a_drawn_layer():
+    rng, m, tau = np.random.default_rng(3), 400_000, 0.05
+    z = np.sort(np.abs(rng.normal(0, math.sqrt(2 / m), m)))
+    assert np.mean(np.cumsum(z**2) <= tau**2) == pytest.approx(b.ref_flip(tau), rel=0.02)
+    half = z[::2]
+    taken = half[np.cumsum(4 * half**2) <= tau**2]
+    assert taken.sum() == pytest.approx(b.ref_resid(tau, m, 1.0), rel=0.02)
+    assert b.ref_resid(1, 1e6, 1) == pytest.approx(271, abs=0.5)
