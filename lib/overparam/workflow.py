@@ -127,7 +127,7 @@ def _execute(spec, parameters, log, environment):
             papermill.execute_notebook(
                 spec.path, log, parameters, kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
                 progress_bar=False, config=config,
-                extra_arguments=["--log-level=50"],  # every shutdown interrupts the kernel, which reports that as an error
+                extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         message = _first_lines(error.evalue, 2)

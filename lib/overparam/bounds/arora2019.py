@@ -10,39 +10,23 @@ import math
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
+from overparam.bounds._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker, float64
 from overparam.errors import ParameterError
 
-_RANGES = {
-    "at least 1": (lambda v: v >= 1, {"n", "m"}),
-    "positive": (lambda v: v > 0, {"kappa", "eps", "eta"}),
-    "at least 0": (
-        lambda v: v >= 0,
-        {"k", "Phi0", "proj2", "res0", "yHy", "B", "R", "rad", "rho", "c"},
-    ),
-    # The mean eigenvalue of H is its diagonal, 1/2, and that of a finite net's H at most 1.
-    "in (0, 1]": (lambda v: (v > 0) & (v <= 1), {"delta", "lam0"}),
-}
-
-
-def _float64(value):
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().double().numpy()
-    return np.asarray(value, dtype=np.float64)
-
-
-def _checked(**arguments):
-    """The arguments as float64, in order: integer arrays would overflow in powers such as n⁶."""
-    values = {name: _float64(value) for name, value in arguments.items()}
-    for condition, (holds, names) in _RANGES.items():
-        for name in names & values.keys():
-            if not np.all(holds(values[name])):
-                raise ParameterError(f"{name} must be {condition}, got {arguments[name]}")
-    return [value[()] for value in values.values()]
+_checked = checker(
+    {
+        "n m": AT_LEAST_1,
+        "kappa eps eta": POSITIVE,
+        "k Phi0 proj2 res0 yHy B R rad rho c": AT_LEAST_0,
+        # The mean eigenvalue of H is its diagonal, 1/2, and that of a finite net's H at most 1.
+        "delta lam0": UP_TO_1,
+    }
+)
 
 
 def _inverse_form(y, H):
     """yᵀ H⁻¹ y for each column of y, and the number of rows n."""
-    y, H = _float64(y), _float64(H)
+    y, H = float64(y), float64(H)
     if y.ndim not in (1, 2) or y.shape[0] < 1 or H.shape != (y.shape[0], y.shape[0]):
         raise ParameterError(f"y must be (n,) or (n, k) and H (n, n), got {y.shape} and {H.shape}")
     try:
@@ -64,6 +48,7 @@ def complexity(y, H):
     return np.sqrt(2 * yHy / n)
 
 
+@_checked
 def predicted_residual(lam, proj2, eta, k):
     """√(Σ_i (1 − ηλ_i)^(2k) (v_iᵀy)²), the predicted ‖y − u(k)‖₂.
 
@@ -71,7 +56,7 @@ def predicted_residual(lam, proj2, eta, k):
     array of them, which gives the result its shape. Infinite where ηλ_i > 2 makes it overflow.
     Arora et al. 2019, Theorem 4.1, eq. (8).
     """
-    lam, proj2, eta, k = _checked(lam=lam, proj2=proj2, eta=eta, k=k)
+    lam = float64(lam)
     if np.ndim(lam) != 1 or np.shape(lam) != np.shape(proj2):
         raise ParameterError(f"lam and proj2 must be (n,), got {np.shape(lam)} and {np.shape(proj2)}")
     met = proj2 > 0  # 0 times an overflow would be NaN
@@ -82,92 +67,92 @@ def predicted_residual(lam, proj2, eta, k):
     return np.sqrt(np.reshape(squares, np.shape(k)))[()]
 
 
+@_checked
 def thm31_width(n, lam0, kappa, delta, *, C=1.0):
     """C n⁶ / (λ₀⁴ κ² δ³), the width m from which GD converges linearly. Arora et al. 2019, Theorem 3.1."""
-    n, lam0, kappa, delta = _checked(n=n, lam0=lam0, kappa=kappa, delta=delta)
     return C * n**6 / (lam0**4 * kappa**2 * delta**3)
 
 
+@_checked
 def thm31_eta(n, lam0, *, C=1.0):
     """C λ₀ / n², the largest step size. Arora et al. 2019, Theorem 3.1."""
-    n, lam0 = _checked(n=n, lam0=lam0)
     return C * lam0 / n**2
 
 
+@_checked
 def thm31_envelope(Phi0, eta, lam0, k):
     """(1 − ηλ₀/2)^k Φ(0), an upper bound on Φ(k). Arora et al. 2019, Theorem 3.1."""
-    Phi0, eta, lam0, k = _checked(Phi0=Phi0, eta=eta, lam0=lam0, k=k)
     if np.any(eta * lam0 > 2):
         raise ParameterError(f"eta must be at most 2/lam0, got eta = {eta}, lam0 = {lam0}")
     return (1 - eta * lam0 / 2) ** k * Phi0
 
 
+@_checked
 def thm41_width(n, lam0, kappa, delta, eps, *, C=1.0):
     """C n⁷ / (λ₀⁴ κ² δ⁴ ε²), the width m from which eq. (8) holds up to ε. Arora et al. 2019, Theorem 4.1."""
-    n, lam0, kappa, delta, eps = _checked(n=n, lam0=lam0, kappa=kappa, delta=delta, eps=eps)
     return C * n**7 / (lam0**4 * kappa**2 * delta**4 * eps**2)
 
 
+@_checked
 def thm41_kappa(eps, delta, n, *, C=1.0):
     """C ε δ / √n, the largest scale κ at which eq. (8) holds up to ε. Arora et al. 2019, Theorem 4.1."""
-    eps, delta, n = _checked(eps=eps, delta=delta, n=n)
     return C * eps * delta / np.sqrt(n)
 
 
+@_checked
 def thm41_eps(n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0):
     """C₁ √n κ/δ + C₂ n^(7/2) / (√m λ₀² κ δ²), the error of eq. (8).
 
     Arora et al. 2019, Appendix C, the last display of the proof of Theorem 4.1.
     """
-    n, m, kappa, lam0, delta = _checked(n=n, m=m, kappa=kappa, lam0=lam0, delta=delta)
     return C1 * np.sqrt(n) * kappa / delta + C2 * n**3.5 / (np.sqrt(m) * lam0**2 * kappa * delta**2)
 
 
+@_checked
 def thm51_bound(y, H, lam0, delta, *, C=1.0):
     """√(2 yᵀ H⁻¹ y / n) + C √(log(n/(λ₀δ)) / n), the bound on the population loss.
 
     y, H and the result as in `complexity`. Arora et al. 2019, Theorem 5.1, eq. (9).
     """
     yHy, n = _inverse_form(y, H)
-    lam0, delta = _checked(lam0=lam0, delta=delta)
     return np.sqrt(2 * yHy / n) + C * np.sqrt(np.log(n / (lam0 * delta)) / n)
 
 
+@_checked
 def lemC1_R(n, m, lam0, res0):
     """4 √n ‖y − u(0)‖₂ / (√m λ₀), an upper bound on ‖w_r(k) − w_r(0)‖₂.
 
     res0: ‖y − u(0)‖₂. Arora et al. 2019, Lemma C.1.
     """
-    n, m, lam0, res0 = _checked(n=n, m=m, lam0=lam0, res0=res0)
     return 4 * np.sqrt(n) * res0 / (np.sqrt(m) * lam0)
 
 
+@_checked
 def lem53_R(n, m, lam0, delta, *, C=1.0):
     """C n / (√m λ₀ √δ), an upper bound on ‖w_r(k) − w_r(0)‖₂. Arora et al. 2019, Lemma 5.3."""
-    n, m, lam0, delta = _checked(n=n, m=m, lam0=lam0, delta=delta)
     return C * n / (np.sqrt(m) * lam0 * np.sqrt(delta))
 
 
+@_checked
 def lem53_B(yHy, n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0, C3=1.0):
     """√(yᵀH⁻¹y) plus the terms of eqs. (38), (35) and (36), an upper bound on ‖W(k) − W(0)‖_F.
 
     The terms: C₁ √(n² √log(n/δ) / (√m λ₀²)), C₂ n^(3/2) / √(m^(1/2) λ₀³ κ δ^(3/2)) and
     C₃ (nκ/(λ₀δ) + n⁴/(√m λ₀³ κ δ²)). yHy: yᵀH⁻¹y. Arora et al. 2019, Lemma 5.3, Appendix D.1.
     """
-    yHy, n, m, kappa, lam0, delta = _checked(yHy=yHy, n=n, m=m, kappa=kappa, lam0=lam0, delta=delta)
     kernel = C1 * np.sqrt(n**2 * np.sqrt(np.log(n / delta)) / (np.sqrt(m) * lam0**2))
     patterns = C2 * n**1.5 / np.sqrt(np.sqrt(m) * lam0**3 * kappa * delta**1.5)
     outputs = C3 * (n * kappa / (lam0 * delta) + n**4 / (np.sqrt(m) * lam0**3 * kappa * delta**2))
     return np.sqrt(yHy) + kernel + patterns + outputs
 
 
+@_checked
 def lem54_rademacher(B, R, m, n, kappa, delta, *, terms=False):
     """B/√(2n) (1 + (2 log(2/δ)/m)^(1/4)) + 2R²√m/κ + R √(2 log(2/δ)).
 
     It bounds the empirical Rademacher complexity of the nets with ‖w_r − w_r(0)‖₂ ≤ R and ‖W − W(0)‖_F ≤ B.
     terms: return the three terms as a tuple instead of their sum. Arora et al. 2019, Lemma 5.4.
     """
-    B, R, m, n, kappa, delta = _checked(B=B, R=R, m=m, n=n, kappa=kappa, delta=delta)
     log_term = 2 * np.log(2 / delta)
     parts = (
         B / np.sqrt(2 * n) * (1 + (log_term / m) ** 0.25),
@@ -177,45 +162,46 @@ def lem54_rademacher(B, R, m, n, kappa, delta, *, terms=False):
     return parts if terms else sum(parts)
 
 
+@_checked
 def thmB1_gap(rad, rho, c, n, delta):
     """2ρ·rad + 3c √(log(2/δ)/(2n)), an upper bound on population minus empirical loss.
 
     rad: the empirical Rademacher complexity; the loss is ρ-Lipschitz with values in [0, c].
     Arora et al. 2019, Theorem B.1.
     """
-    rad, rho, c, n, delta = _checked(rad=rad, rho=rho, c=c, n=n, delta=delta)
     return 2 * rho * rad + 3 * c * np.sqrt(np.log(2 / delta) / (2 * n))
 
 
+@_checked
 def lemC2_H(n, m, lam0, kappa, delta, *, C=1.0):
     """C n³ / (√m λ₀ κ δ^(3/2)), an upper bound on ‖H(k) − H(0)‖_F. Arora et al. 2019, Lemma C.2."""
-    n, m, lam0, kappa, delta = _checked(n=n, m=m, lam0=lam0, kappa=kappa, delta=delta)
     return C * n**3 / (np.sqrt(m) * lam0 * kappa * delta**1.5)
 
 
+@_checked
 def lemC2_Z(n, m, lam0, kappa, delta, *, C=1.0):
     """C n / √(m^(1/2) λ₀ κ δ^(3/2)), an upper bound on ‖Z(k) − Z(0)‖_F. Arora et al. 2019, Lemma C.2."""
-    n, m, lam0, kappa, delta = _checked(n=n, m=m, lam0=lam0, kappa=kappa, delta=delta)
     return C * n / np.sqrt(np.sqrt(m) * lam0 * kappa * delta**1.5)
 
 
+@_checked
 def lemC3_H0(n, m, delta):
     """n √(log(2n²/δ) / (2m)), an upper bound on ‖H(0) − H^∞‖_F.
 
     This is what the proof gives; the statement, O(n √log(2/δ) / √m), has lost the log n of its union bound.
     Arora et al. 2019, Lemma C.3.
     """
-    n, m, delta = _checked(n=n, m=m, delta=delta)
     return n * np.sqrt(np.log(2 * n**2 / delta) / (2 * m))
 
 
+@_checked
 def lemC3_rms(K, m):
     """(E‖H(0) − H^∞‖_F²)^(1/2) = (m⁻¹ Σ_ij K_ij² q_ij (1 − q_ij))^(1/2), q = (π − arccos K)/(2π).
 
     K: (n, n), the inner products of unit vectors; q_ij: the probability that a neuron is active on x_i and
     x_j. Ours: exact, in place of the bound of Lemma C.3.
     """
-    K, m = _checked(K=K, m=m)
+    K = float64(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.all(np.abs(K) <= 1 + 1e-6):
         raise ParameterError(f"K must hold (n, n) inner products of unit vectors, got shape {K.shape}")
     both = (np.pi - np.arccos(np.clip(K, -1, 1))) / (2 * np.pi)
@@ -234,10 +220,10 @@ def thm61_bound(p, alpha, beta):
     beta: (d,), or a number, the norm of β. Raises ParameterError for any other p.
     Arora et al. 2019, Theorem 6.1.
     """
-    p, beta = _degree(p), np.atleast_1d(_float64(beta))
+    p, beta = _degree(p), np.atleast_1d(float64(beta))
     if beta.ndim > 1:
         raise ParameterError(f"beta must be (d,) or a number, got shape {beta.shape}")
-    return 3 * p * np.abs(_float64(alpha)) * np.linalg.norm(beta) ** p
+    return 3 * p * np.abs(float64(alpha)) * np.linalg.norm(beta) ** p
 
 
 def thm61_proof_const(p):

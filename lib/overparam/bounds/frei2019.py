@@ -10,37 +10,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from overparam.bounds._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker, float64
 from overparam.errors import ParameterError
 
-_RANGES = {
-    "at least 2": (lambda v: v >= 2, {"m"}),  # v has as many +1 as -1
-    "at least 1": (lambda v: v >= 1, {"n", "d", "L", "K", "l"}),
-    "at least 0": (lambda v: v >= 0, {"tau", "theta", "k", "s", "h", "beta", "xnorm"}),
-    "positive": (lambda v: v > 0, {"eta"}),
-    "between 0 and 1": (lambda v: (v >= 0) & (v <= 1), {"ES", "abar"}),
-    "in (0, 1]": (lambda v: (v > 0) & (v <= 1), {"delta", "gamma", "eps"}),
-}
-
-
-def _float64(value):
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().double().numpy()
-    return np.asarray(value, dtype=np.float64)
-
-
-def _checked(**arguments):
-    """The arguments as float64, in order."""
-    values = {name: _float64(value) for name, value in arguments.items()}
-    for condition, (holds, names) in _RANGES.items():
-        for name in names & values.keys():
-            if not np.all(holds(values[name])):
-                raise ParameterError(f"{name} must be {condition}, got {arguments[name]}")
-    return [value[()] for value in values.values()]
+_checked = checker(
+    {
+        "m": (lambda v: v >= 2, "at least 2"),  # v has as many +1 as -1
+        "n d L K l": AT_LEAST_1,
+        "tau theta k s h beta xnorm": AT_LEAST_0,
+        "eta": POSITIVE,
+        "ES abar": (lambda v: (v >= 0) & (v <= 1), "between 0 and 1"),
+        "delta gamma eps": UP_TO_1,
+    }
+)
 
 
 def _log_ratio(n, delta):
     """log(n/δ), which must not vanish where it is divided by."""
-    n, delta = _checked(n=n, delta=delta)
     if np.any(n <= delta):
         raise ParameterError(f"n must exceed delta, got n = {n}, delta = {delta}")
     return np.log(n / delta)
@@ -55,21 +41,21 @@ def _fixed_point(need, m, rtol, steps=1000):
     raise ParameterError(f"the iteration for the width m did not converge, it came to m = {m}")
 
 
+@_checked
 def thm35_tau_max(gamma, m, *, nu=1.0):
     """ν γ¹² (log m)^(−3/2), the largest radius τ. Frei et al. 2019, Theorem 3.5."""
-    gamma, m = _checked(gamma=gamma, m=m)
     return nu * gamma**12 * np.log(m) ** -1.5
 
 
+@_checked
 def thm35_eta_max(tau, m, gamma, *, nu1=1.0):
     """ν′ min(τ m^(−1/2), γ⁴/m), the largest step size η. Frei et al. 2019, Theorem 3.5."""
-    tau, m, gamma = _checked(tau=tau, m=m, gamma=gamma)
     return nu1 * np.minimum(tau / np.sqrt(m), gamma**4 / m)
 
 
+@_checked
 def thm35_Keta_max(tau, gamma, n, delta, *, nu2=1.0):
     """ν″ τ² γ⁴ (log(n/δ))^(−1/2), the longest training time Kη. Frei et al. 2019, Theorem 3.5."""
-    tau, gamma = _checked(tau=tau, gamma=gamma)
     return nu2 * tau**2 * gamma**4 / np.sqrt(_log_ratio(n, delta))
 
 
@@ -90,6 +76,7 @@ def _width_needed(m, tau, d, L, n, gamma, delta):
     return np.maximum.reduce(np.broadcast_arrays(*terms))[()]
 
 
+@_checked
 def thm35_width(tau, d, L, n, gamma, delta, m=None, *, C=1.0, rtol=1e-12):
     """C max(A, B, D, E, F), the width that m must reach, implicit in m through logarithms.
 
@@ -98,44 +85,45 @@ def thm35_width(tau, d, L, n, gamma, delta, m=None, *, C=1.0, rtol=1e-12):
     that equals its own bound, iterated until it changes by at most rtol, relatively. Raises ParameterError
     where the iteration does not converge or leaves m > 1, and for τ = 0. Frei et al. 2019, Theorem 3.5.
     """
-    values = _checked(tau=tau, d=d, L=L, n=n, gamma=gamma, delta=delta)
-    if np.any(values[0] == 0):
+    if np.any(tau == 0):
         raise ParameterError("tau must be positive: no finite width allows tau = 0")
-    if m is not None:
-        return C * _width_needed(*_checked(m=m), *values)
-    return _fixed_point(lambda m: C * _width_needed(m, *values), np.float64(100), rtol)
+
+    def needed(m):
+        return C * _width_needed(m, tau, d, L, n, gamma, delta)
+
+    return _fixed_point(needed, np.float64(100), rtol) if m is None else needed(m)
 
 
+@_checked
 def thm35_surrogate(m, K, eta, n, delta, gamma, *, C=1.0):
     """C (Kηm)^(−1/2) (log(n/δ))^(1/4) γ⁻², an upper bound on the least E_S of K iterates.
 
     Frei et al. 2019, Theorem 3.5 (ii).
     """
-    m, K, eta, n, delta, gamma = _checked(m=m, K=K, eta=eta, n=n, delta=delta, gamma=gamma)
     return C / np.sqrt(K * eta * m) * np.log(n / delta) ** 0.25 * gamma**-2
 
 
+@_checked
 def a1_distance(k, eta, n, delta, gamma, *, C=1.0):
     """C √(kη) γ⁻² (log(n/δ))^(1/4), an upper bound on ‖W_l⁽ᵏ⁾ − W_l⁽⁰⁾‖_F. Frei et al. 2019, Appendix A.1."""
-    k, eta, n, delta, gamma = _checked(k=k, eta=eta, n=n, delta=delta, gamma=gamma)
     return C * np.sqrt(k * eta) * gamma**-2 * np.log(n / delta) ** 0.25
 
 
+@_checked
 def thm36_rademacher(tau, m, n, *, C2=1.0):
     """C₂ (τ^(4/3) √(m log m) + τ √(m/n)), an upper bound on the Rademacher complexity of the τ-neighbourhood.
 
     Frei et al. 2019, Theorem 3.6.
     """
-    tau, m, n = _checked(tau=tau, m=m, n=n)
     return C2 * (tau ** (4 / 3) * np.sqrt(m * np.log(m)) + tau * np.sqrt(m / n))
 
 
+@_checked
 def thm36_test_error(ES, tau, m, n, delta, *, C2=1.0, C3=1.0):
     """2E_S + C₂ (τ^(4/3) √(m log m) + τ √(m/n)) + C₃ √(log(1/δ)/n), an upper bound on P(y f(x) < 0).
 
     Frei et al. 2019, Theorem 3.6, eq. (3).
     """
-    ES, delta, n = _checked(ES=ES, delta=delta, n=n)
     return 2 * ES + thm36_rademacher(tau, m, n, C2=C2) + C3 * np.sqrt(np.log(1 / delta) / n)
 
 
@@ -148,6 +136,7 @@ class Cor37Sizes(NamedTuple):
     tau: Any
 
 
+@_checked
 def cor37_sizes(eps, gamma, n, d, delta, *, q=0.0, form="printed", C=1.0):
     """m = γ^(−q) max(d, ε⁻¹⁴) log(1/δ), n = γ^(−q) ε⁻⁴, K = γ^(−q) ε⁻², τ = C γ⁻⁴ ε⁻¹ m^(−1/2) √log(n/δ).
 
@@ -157,7 +146,6 @@ def cor37_sizes(eps, gamma, n, d, delta, *, q=0.0, form="printed", C=1.0):
     Kη = τ²γ⁴/√log(n/δ) give. Returns a Cor37Sizes. Frei et al. 2019, Corollary 3.7, Appendix A.3, eq. (11).
     """
     log_ratio = _log_ratio(n, delta)
-    eps, gamma, d, delta = _checked(eps=eps, gamma=gamma, d=d, delta=delta)
     if np.any(delta == 1) or form not in ("printed", "corrected"):
         raise ParameterError(f"cor37_sizes takes delta < 1, form printed or corrected; got {delta}, {form!r}")
 
@@ -173,129 +161,129 @@ def cor37_sizes(eps, gamma, n, d, delta, *, q=0.0, form="printed", C=1.0):
     return Cor37Sizes(m=m, n=poly * eps**-4.0, K=K, tau=radius(m))
 
 
+@_checked
 def lemB2_product(theta, L, *, C=8**0.5):
     """exp(CθL), an upper bound on ‖∏_l (I + θΣ_l W_lᵀ)‖₂ where ‖W_l‖₂ ≤ C.
 
     The default C = 2√2 (ours) is the limit of ‖W_l‖₂ for square W_l and m → ∞.
     Frei et al. 2019, Lemma B.2, eq. (12).
     """
-    theta, L = _checked(theta=theta, L=L)
     return np.exp(C * theta * L)
 
 
+@_checked
 def lem42_f(tau, m, h, *, C=1.0):
     """C τ^(1/3) √(m log m) h + C √m h², an upper bound on f minus its linearisation.
 
     h: as `h_dist` gives it. Frei et al. 2019, Lemma 4.2.
     """
-    tau, m, h = _checked(tau=tau, m=m, h=h)
     return C * np.cbrt(tau) * np.sqrt(m * np.log(m)) * h + C * np.sqrt(m) * h**2
 
 
+@_checked
 def lem42_loss(tau, m, h, ES, *, C=1.0):
     """C τ^(1/3) √(m log m) h E_S + C m h², an upper bound on L_S minus its linearisation.
 
     h: as `h_dist` gives it. Frei et al. 2019, Lemma 4.2.
     """
-    tau, m, h, ES = _checked(tau=tau, m=m, h=h, ES=ES)
     return C * np.cbrt(tau) * np.sqrt(m * np.log(m)) * h * ES + C * m * h**2
 
 
+@_checked
 def h_dist(What, Wtil, theta):
     """‖Δ₁‖₂ + θ Σ_{l=2..L} ‖Δ_l‖₂ + ‖Δ_{L+1}‖₂, the distance h of two nets; spectral norms.
 
     What, Wtil: sequences of the L + 1 ≥ 2 weight matrices, pairwise of equal shape.
     Frei et al. 2019, Lemma 4.2.
     """
-    (theta,) = _checked(theta=theta)
-    pairs = [(_float64(a), _float64(b)) for a, b in zip(What, Wtil, strict=False)]
+    pairs = [(float64(a), float64(b)) for a, b in zip(What, Wtil, strict=False)]
     if not len(pairs) == len(What) == len(Wtil) >= 2 or any(a.shape != b.shape for a, b in pairs):
         raise ParameterError("What and Wtil must hold equally many matrices of equal shapes, at least 2")
     first, *middle, last = (np.linalg.norm(a - b, 2) for a, b in pairs)
     return first + theta * sum(middle) + last
 
 
+@_checked
 def lem43_lower(m, gamma, ES, *, C=1 / (150 * 256)):
     """C m γ⁴ E_S², a lower bound on ‖∇_{W_{L+1}} L_S‖_F²; the default C is the proof's.
 
     Frei et al. 2019, Lemma 4.3, Appendix B.3.
     """
-    m, gamma, ES = _checked(m=m, gamma=gamma, ES=ES)
     return C * m * gamma**4 * ES**2
 
 
+@_checked
 def lem44_upper(m, theta, l, L, ES, *, C=1.0):
     """C √m E_S, times θ for the layers 2 ≤ l ≤ L, an upper bound on ‖∇_{W_l} L_S‖_F.
 
     Frei et al. 2019, Lemma 4.4.
     """
-    m, theta, l, L, ES = _checked(m=m, theta=theta, l=l, L=L, ES=ES)
     if np.any(l > L + 1):
         raise ParameterError(f"l must be at most L + 1, got l = {l}, L = {L}")
     return np.where((l >= 2) & (l <= L), theta, 1.0)[()] * C * np.sqrt(m) * ES
 
 
+@_checked
 def lemB4_sparsity(m, tau, *, C=1.0):
     """C m τ^(2/3), an upper bound on how many of a layer's ReLU patterns change in the τ-neighbourhood.
 
     Frei et al. 2019, Lemma B.4.
     """
-    m, tau = _checked(m=m, tau=tau)
     return C * m * tau ** (2 / 3)
 
 
+@_checked
 def lemC2_count(m, beta, *, C=1.0):
     """C m^(3/2) β, an upper bound on the number of a layer's neurons with |w_{l,j}ᵀx_{l−1}| ≤ β.
 
     Frei et al. 2019, Lemma C.2.
     """
-    m, beta = _checked(m=m, beta=beta)
     return C * m**1.5 * beta
 
 
+@_checked
 def lemB5(tau, m, s, *, C=1.0):
     """C (τ√m + √(s log m)), an upper bound on |vᵀH_l^{L+1} a| over unit vectors a with s nonzero entries.
 
     Frei et al. 2019, Lemma B.5.
     """
-    tau, m, s = _checked(tau=tau, m=m, s=s)
     return C * (tau * np.sqrt(m) + np.sqrt(s * np.log(m)))
 
 
+@_checked
 def lemB6_lower(m, gamma, abar):
     """m γ² ā² / 67, a lower bound on Σ_j ‖n⁻¹ Σ_i a_i y_i σ′(w_{L+1,j}ᵀx_{L,i}) x_{L,i}‖₂².
 
     abar: ā, the mean of the a_i ∈ [0, 1]. Frei et al. 2019, Lemma B.6.
     """
-    m, gamma, abar = _checked(m=m, gamma=gamma, abar=abar)
     return m * gamma**2 * abar**2 / 67
 
 
+@_checked
 def ref_norm(theta, L):
     """√(1 − 1/π) cosh(arsinh(1/√(π−1)) + θ(L−1)/√π), the limit of ‖x_L‖/‖x₁‖ for m → ∞ and θ → 0 at fixed θL.
 
     Ours: r = ‖x_l‖, S = m^(−1/2) Σ_j x_{l,j} obey r′ = S/√π, S′ = r/√π in t = θ(l−1), from r = 1, S = 1/√π.
     """
-    theta, L = _checked(theta=theta, L=L)
     start = np.arcsinh(1 / np.sqrt(np.pi - 1))
     return np.sqrt(1 - 1 / np.pi) * np.cosh(start + theta * (L - 1) / np.sqrt(np.pi))
 
 
+@_checked
 def ref_flip(tau):
     """(3τ²/π)^(1/3), the largest fraction of one layer's patterns that ‖ΔW_l‖_F ≤ τ can flip for one input.
 
     Ours, for m → ∞ and to leading order in τ: flipping the fraction q of smallest pre-activations takes
     Σ_j z_j² = (π/3) q³ ‖x_{l−1}‖².
     """
-    (tau,) = _checked(tau=tau)
     return np.cbrt(3 * tau**2 / np.pi)
 
 
+@_checked
 def ref_resid(tau, m, xnorm):
     """(√π/4) (3/(2π))^(2/3) ‖x_L‖ τ^(4/3) √m, the residual of the sign-aligned last-layer change of size τ.
 
     Ours, for m → ∞ and to leading order in τ: among the neurons with v_j = +1, those of smallest |z_j| move
     to −z_j, which changes f by Σ_j |z_j| beyond its linearisation. xnorm: ‖x_L‖.
     """
-    tau, m, xnorm = _checked(tau=tau, m=m, xnorm=xnorm)
     return np.sqrt(np.pi) / 4 * (3 / (2 * np.pi)) ** (2 / 3) * xnorm * tau ** (4 / 3) * np.sqrt(m)

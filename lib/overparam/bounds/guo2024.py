@@ -10,69 +10,36 @@ ParameterError.
 `form="printed"` is the formula as the paper prints it, `form="rederived"` what the paper's own lemmas give.
 """
 
-import functools
-import inspect
-
 import numpy as np
 from scipy.special import lambertw
 
+from overparam.bounds._arguments import checker
 from overparam.errors import ParameterError
 
 _POSITIVE = (lambda x: (x > 0) & (x < np.inf), "positive and finite")
-_NONNEGATIVE = (lambda x: (x >= 0) & (x < np.inf), "nonnegative and finite")
-_COUNT = (lambda x: (x >= 1) & (x < np.inf), "at least 1 and finite")
-_UNIT = (lambda x: (x > 0) & (x < 1), "strictly between 0 and 1")
 _ANY_REAL = (lambda x: ~np.isnan(x), "a real number or infinite")
-_RANGES = {
-    "alpha": (lambda x: x < 1, "below 1"),
-    "phi": (lambda x: (x >= 0) & (x <= np.pi), "in [0, pi]"),
-    **dict.fromkeys(["n", "L", "d", "b", "m"], _COUNT),
-    **dict.fromkeys(["gamma", "kappa"], _UNIT),
-    **dict.fromkeys(["delta", "eta", "tau", "eps", "lam", "gamma0"], _POSITIVE),
-    **dict.fromkeys(["L0", "L1", "L2", "C", "C0", "C1", "C2", "C3", "C4", "C5"], _POSITIVE),
-    **dict.fromkeys(["t", "t1", "t2", "l", "omega", "w", "loss", "v2", "r2", "E", "E0", "k"], _NONNEGATIVE),
-}
-_FORMS = ("printed", "rederived")
+_checked = checker(
+    {
+        "alpha": (lambda x: x < 1, "below 1"),
+        "phi": (lambda x: (x >= 0) & (x <= np.pi), "in [0, pi]"),
+        "n L d b m": (lambda x: (x >= 1) & (x < np.inf), "at least 1 and finite"),
+        "gamma kappa": (lambda x: (x > 0) & (x < 1), "strictly between 0 and 1"),
+        "delta eta tau eps lam gamma0": _POSITIVE,
+        "L0 L1 L2 C C0 C1 C2 C3 C4 C5": _POSITIVE,
+        "t t1 t2 l omega w loss v2 r2 E E0 k": (lambda x: (x >= 0) & (x < np.inf), "nonnegative and finite"),
+    }
+)
 
 
-def _valid(name, value, rule):
-    holds, text = rule
-    try:
-        x = np.asarray(value, dtype=float)[()]
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r}") from None
-    if not np.all(holds(x)):
-        raise ParameterError(f"{name} must be {text}, got {value!r}")
-    return x
+def _printed(form):
+    if form not in ("printed", "rederived"):
+        raise ParameterError(f"form must be printed or rederived, got {form!r}")
+    return form == "printed"
 
 
-def _checked(**overrides):
-    """Give a function its arguments as float64, each inside the range that its letter has in the paper."""
-
-    def decorate(function):
-        signature = inspect.signature(function)
-        optional = {p.name for p in signature.parameters.values() if p.default is None}
-        rules = {
-            name: overrides.get(name) or _RANGES[name] for name in signature.parameters if name not in ("form", "terms")
-        }
-
-        @functools.wraps(function)
-        def call(*args, **kwargs):
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
-            if given.get("form", "printed") not in _FORMS:
-                raise ParameterError(f"form must be one of {', '.join(_FORMS)}, got {given['form']!r}")
-            for name, rule in rules.items():
-                if not (given[name] is None and name in optional):
-                    given[name] = _valid(name, given[name], rule)
-            if "b" in given and np.any(given["b"] > given["n"]):
-                raise ParameterError(f"b = {given['b']} exceeds the sample size n = {given['n']}")
-            return function(*bound.args, **bound.kwargs)
-
-        return call
-
-    return decorate
+def _check_batch(b, n):
+    if np.any(b > n):
+        raise ParameterError(f"b = {b} exceeds the sample size n = {n}")
 
 
 def _ln(m):
@@ -116,6 +83,7 @@ def _rate_gd(alpha, eta, delta, m, n, d):
 
 
 def _rate_sgd(alpha, eta, b, delta, m, n, d):
+    _check_batch(b, n)
     return _rate_gd(alpha, eta, delta, m, n, d) * b / n
 
 
@@ -130,7 +98,7 @@ def _power(rate, t):
     return np.exp(t * np.log1p(-rate))
 
 
-@_checked()
+@_checked
 def gamma_gd(alpha, eta, delta, m, n, d, *, C=1):
     """γ = 1 - C c(α) η δ m / (n d), the loss ratio of a gradient-descent step.
 
@@ -139,7 +107,7 @@ def gamma_gd(alpha, eta, delta, m, n, d, *, C=1):
     return 1 - C * _rate_gd(alpha, eta, delta, m, n, d)
 
 
-@_checked()
+@_checked
 def gamma_sgd(alpha, eta, b, delta, m, n, d, *, C=1):
     """γ = 1 - C c(α) η b δ m / (n^2 d), the same for SGD on the summed loss of b samples.
 
@@ -148,7 +116,7 @@ def gamma_sgd(alpha, eta, b, delta, m, n, d, *, C=1):
     return 1 - C * _rate_sgd(alpha, eta, b, delta, m, n, d)
 
 
-@_checked()
+@_checked
 def gamma_gd_zou_gu(alpha, eta, delta, m, n, d, L, *, C=1):
     """γ = 1 - C c(α) η δ m / (n d L), the rate of Zou and Gu (2019) converted.
 
@@ -157,7 +125,7 @@ def gamma_gd_zou_gu(alpha, eta, delta, m, n, d, L, *, C=1):
     return 1 - C * _rate_gd(alpha, eta, delta, m, n, d) / L
 
 
-@_checked()
+@_checked
 def gamma_sgd_zou_gu(alpha, eta, b, delta, m, n, d, L, *, C=1):
     """γ = 1 - C c(α) η b δ m / (n^2 d L), the SGD rate of Zou and Gu (2019) converted.
 
@@ -166,7 +134,7 @@ def gamma_sgd_zou_gu(alpha, eta, b, delta, m, n, d, L, *, C=1):
     return 1 - C * _rate_sgd(alpha, eta, b, delta, m, n, d) / L
 
 
-@_checked()
+@_checked
 def gamma_special(alpha, eta, m, d, *, C=1):
     """γ = 1 - C c(α) η m / d^2, the rate on data whose initial residual lies in the class F_{L-1}.
 
@@ -175,7 +143,7 @@ def gamma_special(alpha, eta, m, d, *, C=1):
     return 1 - C * _rate_special(alpha, eta, m, d)
 
 
-@_checked()
+@_checked
 def gamma_convex(alpha, E, delta, eta, m, n, d, L, *, C=1):
     """γ = 1 - C c(α) E δ η m / (n^2 d L), a step's ratio of the convex excess loss E.
 
@@ -184,7 +152,7 @@ def gamma_convex(alpha, E, delta, eta, m, n, d, L, *, C=1):
     return 1 - C * E / (n * L) * _rate_gd(alpha, eta, delta, m, n, d)
 
 
-@_checked()
+@_checked
 def steps_to(eps, L0, gamma, *, C0=1):
     """T = ln(ε / (C0 L0)) / ln(γ), the steps until C0 γ^t L0 = ε; 0 < γ < 1.
 
@@ -193,7 +161,7 @@ def steps_to(eps, L0, gamma, *, C0=1):
     return np.log(eps / (C0 * L0)) / np.log(gamma)
 
 
-@_checked()
+@_checked
 def T_convex(alpha, eps, delta, eta, m, n, d, L, *, C=1):
     """T = C n^2 d L (ln(1/ε) + ln(n √(ln m))) / (c(α) η δ m ε), steps to excess ε.
 
@@ -202,7 +170,7 @@ def T_convex(alpha, eps, delta, eta, m, n, d, L, *, C=1):
     return C * n * L / (_rate_gd(alpha, eta, delta, m, n, d) * eps) * np.log(n * np.sqrt(_ln(m)) / eps)
 
 
-@_checked()
+@_checked
 def excess_recursion(E0, k, t):
     """E_t = E0 / (1 + k E0 t), the upper envelope of the recursion E_{t+1} ≤ E_t - k E_t^2.
 
@@ -211,12 +179,13 @@ def excess_recursion(E0, k, t):
     return E0 / (1 + k * E0 * t)
 
 
-@_checked()
+@_checked
 def burnin_sgd(alpha, n, L, b, delta, m, *, C=1):
     """t > C n^5 L^2 ln^2(m) / (c(α)^2 b δ^2), the steps from which SGD's rate is proved.
 
     Guo et al. 2024, Theorem 3.2, eq. (121).
     """
+    _check_batch(b, n)
     return C / _c(alpha) ** 2 * n**5 * L**2 / (b * delta**2) * _ln(m) ** 2
 
 
@@ -227,7 +196,7 @@ def _width(rhs):
     return np.exp(-4 * lambertw(-(rhs**-0.25) / 4, -1).real)
 
 
-@_checked()
+@_checked
 def width_gd(alpha, n, L, d, delta, *, C=1):
     """The smallest m with m / ln^4 m ≥ C n^5 L^15 d / (c(α) δ^4), m > e^4.
 
@@ -236,16 +205,17 @@ def width_gd(alpha, n, L, d, delta, *, C=1):
     return _width(C / _c(alpha) * n**5 * L**15 * d / delta**4)
 
 
-@_checked()
+@_checked
 def width_sgd(alpha, n, L, d, b, delta, *, C=1):
     """The smallest m with m / ln^4 m ≥ C n^8 L^15 d / (c(α)^4 b δ^5), m > e^4.
 
     Raises ParameterError if the right-hand side is below e^4/256. Guo et al. 2024, Theorem 3.2.
     """
+    _check_batch(b, n)
     return _width(C / _c(alpha) ** 4 * n**8 * L**15 * d / (b * delta**5))
 
 
-@_checked()
+@_checked
 def width_special(alpha, n, L, d, *, C=1):
     """The smallest m with m / ln^4 m ≥ C d^5 n L^12 / c(α), m > e^4.
 
@@ -255,7 +225,7 @@ def width_special(alpha, n, L, d, *, C=1):
     return _width(C / _c(alpha) * d**5 * n * L**12)
 
 
-@_checked()
+@_checked
 def width_convex(alpha, n, L, d, delta, *, C=1):
     """The smallest m with m / ln^4 m ≥ C n^6 L^16 d / (c(α) δ^4), m > e^4.
 
@@ -264,30 +234,31 @@ def width_convex(alpha, n, L, d, delta, *, C=1):
     return _width(C / _c(alpha) * n**6 * L**16 * d / delta**4)
 
 
-@_checked()
+@_checked
 def width_gen_gd(n, L, d, delta, tau, form="printed", *, C=1):
     """m = C n^{10+2τ} L^{15+2τ} d^{1+2τ} / δ^{4-2τ}, at which eq. (7) bounds the risk.
 
     rederived: n^{5+2τ}, the width from which the first arguments of both minima of eq. (7) follow.
     Guo et al. 2024, Theorem 3.4.
     """
-    power = 10 if form == "printed" else 5
+    power = 10 if _printed(form) else 5
     return C * n ** (power + 2 * tau) * L ** (15 + 2 * tau) * d ** (1 + 2 * tau) / delta ** (4 - 2 * tau)
 
 
-@_checked()
+@_checked
 def width_gen_sgd(n, L, d, b, delta, tau, form="printed", *, C=1):
     """m = C n^{13+2τ} L^{15+2τ} d^{1+2τ} / (b δ^{5-2τ}), at which eq. (134) bounds the risk.
 
     rederived: n^{8+2τ}, the width from which the time-free arguments of both minima of eq. (134) follow.
     τ is the theorem's ε. Guo et al. 2024, Theorem B.12.
     """
-    power = 13 if form == "printed" else 8
+    _check_batch(b, n)
+    power = 13 if _printed(form) else 8
     data = n ** (power + 2 * tau) / (b * delta ** (5 - 2 * tau))
     return C * data * L ** (15 + 2 * tau) * d ** (1 + 2 * tau)
 
 
-@_checked()
+@_checked
 def width_gen_special(n, L, d, tau, *, C=1):
     """m = C n^{1+2τ} L^{12+2τ} d^{5+2τ}, at which Theorem B.15 bounds the risk.
 
@@ -296,13 +267,13 @@ def width_gen_special(n, L, d, tau, *, C=1):
     return C * n ** (1 + 2 * tau) * L ** (12 + 2 * tau) * d ** (5 + 2 * tau)
 
 
-@_checked()
+@_checked
 def eta_max_gd(n, L, m, d, *, C=1):
     """η ≤ C d / (n L^2 m), for the summed loss. Guo et al. 2024, Theorem 3.1."""
     return C * d / (n * L**2 * m)
 
 
-@_checked()
+@_checked
 def eta_max_gd_lemma(n, L, m, d, delta, *, C=1):
     """η < C δ^{3/2} d^{1/2} / (n^3 L^{15/2} m^{1/2} ln^2 m), for the summed loss.
 
@@ -311,7 +282,7 @@ def eta_max_gd_lemma(n, L, m, d, delta, *, C=1):
     return C * delta**1.5 * d**0.5 / (n**3 * L**7.5 * m**0.5 * _ln(m) ** 2)
 
 
-@_checked()
+@_checked
 def eta_max_sgd(n, L, m, d, delta, *, C=1):
     """η ≤ C d δ / (m n^3 L^3 ln^2 m), for the summed loss of the batch.
 
@@ -320,7 +291,7 @@ def eta_max_sgd(n, L, m, d, delta, *, C=1):
     return C * d * delta / (m * n**3 * L**3 * _ln(m) ** 2)
 
 
-@_checked()
+@_checked
 def omega_semismooth(L, m, *, C=1):
     """ω < C / (L^{9/2} ln^{3/2} m), the radius of semi-smoothness.
 
@@ -329,7 +300,7 @@ def omega_semismooth(L, m, *, C=1):
     return C / (L**4.5 * _ln(m) ** 1.5)
 
 
-@_checked()
+@_checked
 def omega_gradient(n, L, m, delta, *, C=1):
     """ω < C δ^{3/2} / (n^{3/2} L^{15/2} ln^{3/2} m), the radius of the gradient bounds.
 
@@ -338,7 +309,7 @@ def omega_gradient(n, L, m, delta, *, C=1):
     return C * delta**1.5 / (n**1.5 * L**7.5 * _ln(m) ** 1.5)
 
 
-@_checked()
+@_checked
 def omega_special(L, m, d, *, C=1):
     """ω < C / (d^{3/2} L^6 ln^{3/2} m), the radius of the gradient bound on special data.
 
@@ -347,18 +318,18 @@ def omega_special(L, m, d, *, C=1):
     return C / (d**1.5 * L**6 * _ln(m) ** 1.5)
 
 
-@_checked()
+@_checked
 def omega_direct(t, eta, n, m, d, form="printed", *, C=1):
     """‖W^(t) - W^(0)‖_2 ≤ C η t √(n m ln(m) / d), the sum of t bounds on the gradient.
 
     rederived: C η t n √(m/d) ln(m)^{1/4}, which eqs. (9) and (108) give: the paper takes √(ln m) for
     the square root of the initial loss, where (108) has √n ln(m)^{1/4}. Guo et al. 2024, Appendix B.9.
     """
-    root_loss = np.sqrt(_ln(m)) if form == "printed" else np.sqrt(n * np.sqrt(_ln(m)))
+    root_loss = np.sqrt(_ln(m)) if _printed(form) else np.sqrt(n * np.sqrt(_ln(m)))
     return C * eta * t * np.sqrt(n * m / d) * root_loss
 
 
-@_checked()
+@_checked
 def omega_universal(n, d, delta, m, L0, alpha=None, *, C=1):
     """‖W^(t) - W^(0)‖_2 ≤ C √(n d L0 / (δ m)) at every t, times c(α)^{-1/2} if α is given.
 
@@ -379,19 +350,19 @@ def semismooth_rhs(alpha, w, omega, loss, n, L, m, d, *, C1=1, C2=1):
     return C2 * n * L**2 * m / d * w**2 + C1 * kink * w
 
 
-@_checked()
+@_checked
 def grad_upper_layer(loss, m, n, d, *, C=1):
     """‖∇_{W_l} L‖_F^2 ≤ C m n loss / d, for every layer. Guo et al. 2024, Lemma 4.2, eq. (9)."""
     return C * m * n / d * loss
 
 
-@_checked()
+@_checked
 def grad_lower(alpha, loss, delta, m, n, d, *, C=1):
     """‖∇L‖_F^2 ≥ C c(α) δ m loss / (n d). Guo et al. 2024, Lemma 4.2, eq. (10)."""
     return C * _c(alpha) * delta * m / (n * d) * loss
 
 
-@_checked()
+@_checked
 def grad_lower_layer(alpha, v2, delta, m, n, d, L, *, C=1):
     """‖Σ_i G_{i,l}(v_i)‖_F^2 ≥ C c(α) δ m v2 / (n d L), with v2 = Σ_i ‖v_i‖^2.
 
@@ -400,13 +371,13 @@ def grad_lower_layer(alpha, v2, delta, m, n, d, L, *, C=1):
     return C * _c(alpha) * delta * m / (n * d * L) * v2
 
 
-@_checked()
+@_checked
 def grad_lower_special(alpha, loss, m, d, *, C=1):
     """‖∇L(W^(0))‖_F^2 ≥ C c(α) m loss / d^2, on special data. Guo et al. 2024, Lemma B.18."""
     return C * _c(alpha) * m / d**2 * loss
 
 
-@_checked()
+@_checked
 def norm_dev_prob(eps, m, L, *, C=1):
     """P(some ‖h_l‖ lies outside [1 - ε, 1 + ε]) ≤ exp(-C m ε^2 / L). Guo et al. 2024, Lemma B.1."""
     return np.exp(-C * m * eps**2 / L)
@@ -422,13 +393,13 @@ def ln_norm_var(alpha, l, m):
     return (2 + l * (6 * (1 + r2**2) / (1 + r2) ** 2 - 1)) / m
 
 
-@_checked()
+@_checked
 def separation_lower(delta, l):
     """‖h_{i,l} - h_{j,l}‖ ≥ δ / (2 (l + 1)), for i != j. Guo et al. 2024, Lemma B.2, eq. (34)."""
     return delta / (2 * (l + 1))
 
 
-@_checked()
+@_checked
 def cos2_upper(delta, L, *, C=1):
     """cos^2 of the angle of h_{i,l} and h_{j,l} ≤ 1 - C δ^2 / L^2, for i != j.
 
@@ -456,25 +427,25 @@ def dual_dact(phi, alpha):
     return (1 - _c(alpha) * phi / np.pi) / 2
 
 
-@_checked()
+@_checked
 def prod_norm_bound(L, *, C=1):
     """‖W_{b+1} D_b W_b ... D_a‖ ≤ C √(L). Guo et al. 2024, Lemma B.3.1."""
     return C * np.sqrt(L)
 
 
-@_checked()
+@_checked
 def back_bound(m, d, *, C=1):
     """‖B D_L W_L ... D_a W_a‖ ≤ C √(m / d). Guo et al. 2024, Lemma B.3.2."""
     return C * np.sqrt(m / d)
 
 
-@_checked()
+@_checked
 def flips_bound(omega, m, L, *, C=1):
     """‖D'_l‖_0 ≤ C m ω^{2/3} L, a layer's sign changes. Guo et al. 2024, Lemma B.4.1."""
     return C * m * omega ** (2 / 3) * L
 
 
-@_checked()
+@_checked
 def flips_adversarial(omega, m):
     """m (3 ω^2 / π)^{1/3}, the most signs of one layer that a W' of norm ω flips.
 
@@ -484,7 +455,7 @@ def flips_adversarial(omega, m):
     return m * np.cbrt(3 * omega**2 / np.pi)
 
 
-@_checked()
+@_checked
 def flips_random(omega, m):
     """m arctan(ω / (2 √2)) / π, the expected flips by an i.i.d. Gaussian W' of spectral norm ω.
 
@@ -493,19 +464,19 @@ def flips_random(omega, m):
     return m / np.pi * np.arctan(omega / (2 * np.sqrt(2)))
 
 
-@_checked()
+@_checked
 def dg_bound(alpha, omega, L, *, C=1):
     """‖D'_l g_l‖ ≤ C √(c(α)) ω L^{3/2}. Guo et al. 2024, Lemma B.4.1."""
     return C * np.sqrt(_c(alpha)) * omega * L**1.5
 
 
-@_checked()
+@_checked
 def hprime_bound(omega, L, m, *, C=1):
     """‖h'_l‖, ‖g'_l‖ ≤ C ω L^{5/2} √(ln m). Guo et al. 2024, Lemma B.4.3."""
     return C * omega * L**2.5 * np.sqrt(_ln(m))
 
 
-@_checked()
+@_checked
 def back_perturb_bound(alpha, omega, L, m, d, *, C=1):
     """The change of B D_L W_L ... D_a has norm ≤ C √(c(α)) ω^{1/3} L^2 √(m ln(m) / d).
 
@@ -514,7 +485,7 @@ def back_perturb_bound(alpha, omega, L, m, d, *, C=1):
     return C * np.sqrt(_c(alpha)) * np.cbrt(omega) * L**2 * np.sqrt(m * _ln(m) / d)
 
 
-@_checked()
+@_checked
 def linearisation_bound(alpha, omega, L, m, *, C=1):
     """|f(W) - f(V) - <∇f(V), W - V>| ≤ C √(c(α)) ω^{4/3} L^2 √(m ln m), with V = W^(0).
 
@@ -535,7 +506,7 @@ def _data(n, m, d):
     return d * np.sqrt(_ln(m) / n)
 
 
-@_checked()
+@_checked
 def gen_lemma43(loss, omega, alpha, n, L, m, d, *, C1=1, C2=1, C3=1):
     """R(W) ≤ loss/n + C1 √(c m) d ln(m) L^2 ω^{4/3} + (C2 √m L ω + C3) d √(ln(m)/n).
 
@@ -572,7 +543,7 @@ def _bound(parts, terms):
     return parts if terms else sum(parts)
 
 
-@_checked()
+@_checked
 def gen_gd(t, alpha, n, L, d, delta, m, eta, tau, *, L0=None, C=1, C1=1, C2=1, C3=1, C4=1, C5=1,
            form="printed", terms=False):  # fmt: skip
     """R(W^(t)) ≤ γ^t L0 + min{C1 a, C2 √c b} + min{C3 e, C4 f} + C5 d √(ln(m)/n), by GD.
@@ -589,7 +560,7 @@ def gen_gd(t, alpha, n, L, d, delta, m, eta, tau, *, L0=None, C=1, C1=1, C2=1, C
     Guo et al. 2024, Theorem 3.4 and Appendix B.9.
     """
     train = _power(C * _rate_gd(alpha, eta, delta, m, n, d), t) * (n * np.sqrt(_ln(m)) if L0 is None else L0)
-    if form == "printed":
+    if _printed(form):
         timed, capped = _timed(t, alpha, n, L, m, d), _capped(n, L, d, delta, m, tau)
         middle = _minima(timed, capped, C1, C2, C3, C4)
     else:
@@ -613,7 +584,7 @@ def _capped_sgd(n, L, d, b, delta, m, tau):
     return common * first, common * L ** (2 + tau) * d ** (0.5 + tau) / delta ** (1 - tau)
 
 
-@_checked()
+@_checked
 def gen_sgd(t, alpha, n, L, d, b, delta, m, eta, tau, *, L0=None, C=1, C1=1, C2=1, C3=1, C4=1, C5=1,
             form="printed", terms=False):  # fmt: skip
     """R(W^(t)) ≤ γ^t L0 + min{C1 a, C2 √c b} + min{C3 e, C4 f} + C5 d √(ln(m)/n), by SGD.
@@ -629,7 +600,7 @@ def gen_sgd(t, alpha, n, L, d, b, delta, m, eta, tau, *, L0=None, C=1, C1=1, C2=
     C scales 1 - γ. terms=True: the four terms, not the sum. Guo et al. 2024, Theorem B.12, Appendix B.10.
     """
     power, root = _power(C * _rate_sgd(alpha, eta, b, delta, m, n, d), t), np.sqrt(_ln(m))
-    if form == "printed":
+    if _printed(form):
         train = power * (root**2 if L0 is None else L0)
         timed, capped = _timed_sgd(t, alpha, n, L, m, d), _capped_sgd(n, L, d, b, delta, m, tau)
         middle = _minima(timed, capped, C1, C2, C3, C4)
@@ -640,7 +611,7 @@ def gen_sgd(t, alpha, n, L, d, b, delta, m, eta, tau, *, L0=None, C=1, C1=1, C2=
     return _bound((train, *middle, C5 * _data(n, m, d)), terms)
 
 
-@_checked()
+@_checked
 def gen_special(t, alpha, n, L, d, m, eta, tau, *, L0=None, C=1, C1=1, C2=1, C3=1, C4=1, C5=1,
                 form="printed", terms=False):  # fmt: skip
     """R(W^(t)) ≤ γ^t L0 + min{C1 a, C2 √c b} + min{C3 e, C4 f} + C5 d √(ln(m)/n), special data.
@@ -652,7 +623,7 @@ def gen_special(t, alpha, n, L, d, m, eta, tau, *, L0=None, C=1, C1=1, C2=1, C3=
     """
     lm = _ln(m)
     train = _power(C * _rate_special(alpha, eta, m, d), t) * (n * np.sqrt(lm) if L0 is None else L0)
-    if form == "printed":
+    if _printed(form):
         common = (n * L * d) ** tau / lm
         capped = common * d**1.5 * n**0.5, common * L * d**2
         middle = _minima(_timed(t, alpha, n, L, m, d), capped, C1, C2, C3, C4)
@@ -663,7 +634,7 @@ def gen_special(t, alpha, n, L, d, m, eta, tau, *, L0=None, C=1, C1=1, C2=1, C3=
     return _bound((train, *middle, C5 * _data(n, m, d)), terms)
 
 
-@_checked()
+@_checked
 def appA_small_t(kappa, alpha, n, L, d, delta, m, *, C=1, C0=1, C2=1, C3=1, terms=False):
     """C0 exp(-C c δ/N^{1+κ}) ln m + C2 √c u/N^{4κ/3} + C3 √(d ln m)/N^κ, N = n L.
 
@@ -677,7 +648,7 @@ def appA_small_t(kappa, alpha, n, L, d, delta, m, *, C=1, C0=1, C2=1, C3=1, term
     return _bound((train, curved, C3 * np.sqrt(d * _ln(m)) / N**kappa), terms)
 
 
-@_checked()
+@_checked
 def appA_at_T(eps, alpha, n, L, d, delta, m, tau, *, C1=1, C2=1, C3=1, C4=1, form="printed", terms=False):
     """ε + min{C1 a, C2 √c b} + min{C3 e, C4 f}, eq. (7) but for its last term, at the T of loss ε.
 
@@ -687,14 +658,14 @@ def appA_at_T(eps, alpha, n, L, d, delta, m, tau, *, C1=1, C2=1, C3=1, C4=1, for
     Guo et al. 2024, Appendix A.
     """
     scale = (n * L) ** 2 / (_c(alpha) * delta)
-    T = np.log(n * np.sqrt(_ln(m)) / eps) * (1 / scale if form == "printed" else scale)
+    T = np.log(n * np.sqrt(_ln(m)) / eps) * (1 / scale if _printed(form) else scale)
     if np.any(T < 0):
         raise ParameterError(f"eps = {eps} exceeds the initial loss n sqrt(ln m)")
     timed, capped = _timed(T, alpha, n, L, m, d), _capped(n, L, d, delta, m, tau)
     return _bound((eps, *_minima(timed, capped, C1, C2, C3, C4)), terms)
 
 
-@_checked()
+@_checked
 def exp_loss(r2, lam):
     """(1/2) Σ_i exp(λ ‖y_i - ŷ_i‖^2), r2 the squared residuals, (..., n) -> (...); at least n/2.
 
@@ -703,7 +674,7 @@ def exp_loss(r2, lam):
     return np.sum(np.exp(lam * r2), axis=-1) / 2
 
 
-@_checked()
+@_checked
 def gamma_hat(L1, L2, t1, t2):
     """(L2 / L1)^{1/(t2 - t1)}, the empirical rate from the losses L1 and L2 at the steps t1 < t2.
 
@@ -714,7 +685,7 @@ def gamma_hat(L1, L2, t1, t2):
     return (L2 / L1) ** (1 / (t2 - t1))
 
 
-@_checked()
+@_checked
 def C_gamma(gamma0, C0=1):
     """C_gamma = C0 (1 - gamma0), which makes 1 - C_gamma c(α) fit the rate gamma0 measured at α = 0.
 
