@@ -24,7 +24,7 @@ CELLS = {
     "toy2020-raises": "1 / 0",
     "toy2020-dies": "import os\nos._exit(1)",
     "toy2020-diverges": (
-        "import torch\nfrom overparam.nets import TwoLayerReLU\n"
+        "import torch\nfrom overparam.nets.two_layer import TwoLayerReLU\n"
         "from overparam.train import SquaredLoss, gradient_descent\n"
         "x = torch.eye(3, dtype=torch.float64)\nnet = TwoLayerReLU(3, 8, 1.0, seeds=[0], dtype=torch.float64)\n"
         "gradient_descent(net, x, SquaredLoss(torch.ones(3).double(), 'sum'), 1e200, 5)"

@@ -7,7 +7,7 @@ import torch
 
 from overparam import kernels
 from overparam.errors import ParameterError
-from overparam.nets import LeakyMLP
+from overparam.nets.deep_relu import LeakyMLP
 
 
 def sphere(n, d, seed=0):

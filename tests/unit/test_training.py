@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.nets import LeakyMLP, ResidualReLU, TwoLayerReLU
+from overparam.nets.deep_relu import LeakyMLP
+from overparam.nets.residual import ResidualReLU
+from overparam.nets.two_layer import TwoLayerReLU
 from overparam.train import Checkpoint, SquaredLoss, fast_products, gradient_descent, halving_step
 
 

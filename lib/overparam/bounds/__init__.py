@@ -3,6 +3,16 @@
 Asymptotic constants are keyword arguments with default 1.
 """
 
-from . import arora2019, frei2019, guo2024
+import importlib
 
-__all__ = ["arora2019", "frei2019", "guo2024"]
+_PAPERS = ("arora2019", "frei2019", "guo2024")
+
+
+def __getattr__(name):
+    if name in _PAPERS:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_PAPERS])
