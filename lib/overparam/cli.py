@@ -37,8 +37,9 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: on
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("claim", *claims.PROFILES, "where in the paper"):
-        table.add_column(heading, overflow="fold")
+    for heading in ("claim", *claims.PROFILES):
+        table.add_column(heading, no_wrap=heading == "claim")
+    table.add_column("where in the paper", overflow="ellipsis", no_wrap=True)
     for row in rows:
         states = [_shown_state(row["profiles"].get(profile)) for profile in claims.PROFILES]
         table.add_row(row["claim"], *states, row["source"])

@@ -10,6 +10,7 @@ import numpy as np
 COLOURS = ("#0b3c8c", "#d1495b", "#2ca58d", "#edae49", "#7b5ea7", "#555555")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "x")
+DENSE = 300  # points of a line above which an SVG holds it as pixels
 _RC = {
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
@@ -25,6 +26,7 @@ _RC = {
     "legend.fontsize": 8.5,
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
+    "savefig.dpi": 150,
     "svg.hashsalt": "overparam",  # the same figure gives the same file
 }
 
@@ -43,10 +45,17 @@ def style(i):
 def band(ax, x, runs, *, label, i=0, marker=False, **kwargs):
     """Median over runs (axis 0) of `runs` (R, len(x)), with a band from the smallest to the largest."""
     runs = np.atleast_2d(np.asarray(runs, dtype=float))
-    look = {**style(i), **({"marker": MARKERS[i % len(MARKERS)]} if marker else {}), **kwargs}
+    look = {
+        **style(i),
+        **({"marker": MARKERS[i % len(MARKERS)]} if marker else {}),
+        "rasterized": len(x) > DENSE,
+        **kwargs,
+    }
     (line,) = ax.plot(x, np.median(runs, axis=0), label=label, **look)
     if len(runs) > 1:
-        ax.fill_between(x, runs.min(0), runs.max(0), color=line.get_color(), alpha=0.18, linewidth=0)
+        ax.fill_between(
+            x, runs.min(0), runs.max(0), color=line.get_color(), alpha=0.18, linewidth=0, rasterized=len(x) > DENSE
+        )
     return line
 
 
