@@ -24,7 +24,7 @@ def products(descent):
         torch.mm(descent.W, descent.x.T, out=descent.Z)
         descent.W.addmm_(descent.Z, descent.x, alpha=1e-12)
     else:
-        torch.mm(descent.S, descent.gram, out=descent.Z)
+        torch.mm(descent.S, descent.inner, out=descent.Z)
 
 
 def seconds(work):

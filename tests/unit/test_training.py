@@ -41,17 +41,30 @@ TWO_LAYER = pytest.mark.parametrize(("n", "d", "form"), [(12, 10, "GramDescent")
 def test_two_layer_descent_is_autograds(n, d, form, batched):
     x, y, m, eta, steps = sphere(n, d), signs(n), 33, 0.02, 25
     net = TwoLayerReLU(d, m, 0.5, seeds=[4, 0, 4], dtype=torch.float64)
-    final = {"moved": lambda s: s.weight_change().square().sum((-2, -1)).sqrt(), "flipped": lambda s: s.flipped()}
-    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, steps, final=final, batched=batched)
+    new = sphere(5, d, seed=9)
+    log = {
+        "moved": lambda s: s.weight_change().square().sum((-2, -1)).sqrt(),
+        "flipped": lambda s: s.flipped(),
+        "elsewhere": lambda s: s.predict(new),
+        "gram": lambda s: s.gram(),
+    }
+    loss = SquaredLoss(y, "halfsum")
+    history = gradient_descent(net, x, loss, eta, steps, log=log, at=[0, 3, steps], batched=batched)
     assert type(net.descent(x, 0)).__name__ == form
     for run, draw in enumerate([1, 0, 1]):
         start, a = net.W[draw], net.a[draw]
         forward = lambda W, a=a: torch.relu(x @ W.T) @ a / m**0.5  # noqa: E731
         losses, (W,) = autograd_losses([start.clone().requires_grad_()], forward, y, 0.5, eta, steps)
         assert torch.allclose(history.loss[run], losses, rtol=1e-11)
-        assert torch.allclose(history.logs["moved"][run], (W - start).norm().double(), rtol=1e-9)
+        assert torch.allclose(history.logs["moved"][run, -1], (W - start).norm().double(), rtol=1e-9)
         patterns = (x @ W.T > 0) != (x @ start.T > 0)
-        assert history.logs["flipped"][run] == patterns.double().mean()
+        assert history.logs["flipped"][run, -1] == patterns.double().mean()
+        assert torch.allclose(
+            history.logs["elsewhere"][run, -1], torch.relu(new @ W.T) @ a / m**0.5, rtol=1e-9, atol=1e-12
+        )
+        active = (x @ W.T >= 0).double()
+        assert torch.allclose(history.logs["gram"][run, -1], (x @ x.T) * (active @ active.T) / m, atol=1e-14)
+        assert torch.allclose(history.logs["gram"][run, 0], net.gram(x)[draw], atol=1e-14)
 
 
 @TWO_LAYER
@@ -59,10 +72,10 @@ def test_row_norms_of_the_weight_change(n, d, form):
     x, y, m, eta = sphere(n, d), signs(n), 20, 0.05
     net = TwoLayerReLU(d, m, 0.3, seeds=[3], dtype=torch.float64)
     per_neuron = {"rows": lambda s: s.weight_change().norm(dim=-1)}
-    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, 10, final=per_neuron)
+    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, 10, log=per_neuron)
     forward = lambda W: torch.relu(x @ W.T) @ net.a[0] / m**0.5  # noqa: E731
     _, (W,) = autograd_losses([net.W[0].clone().requires_grad_()], forward, y, 0.5, eta, 10)
-    assert torch.allclose(history.logs["rows"][0], (W - net.W[0]).norm(dim=1), rtol=1e-8)
+    assert torch.allclose(history.logs["rows"][0, -1], (W - net.W[0]).norm(dim=1), rtol=1e-8)
 
 
 def test_antisymmetric_initialisation_starts_at_zero():
@@ -85,9 +98,9 @@ def test_leaky_descent_is_autograds(alpha, batched):
     x = torch.stack([sphere(n, p, seed) for seed in (0, 1)])
     y = torch.stack([sphere(n, d, seed) for seed in (2, 3)])
     net = LeakyMLP(p, m, d, L, alphas=[alpha, 0.3], seeds=[5, 0], dtype=torch.float64)
-    final = {f"W{l}": (lambda s, l=l: s.W1 if l == 0 else s.W[l]) for l in range(L)}
+    log = {f"W{l}": (lambda s, l=l: s.W1 if l == 0 else s.W[l]) for l in range(L)}
     loss = SquaredLoss(y, "mean", runs_axis=True)
-    history = gradient_descent(net, x, loss, [eta, 2 * eta], steps, final=final, batched=batched)
+    history = gradient_descent(net, x, loss, [eta, 2 * eta], steps, log=log, batched=batched)
     for run, draw in enumerate([1, 0]):
         positive, negative = net.slopes[run]
 
@@ -102,7 +115,7 @@ def test_leaky_descent_is_autograds(alpha, batched):
         losses, weights = autograd_losses(start, forward, y[run], 1 / (n * d), eta * (1 + run), steps)
         assert torch.allclose(history.loss[run], losses, rtol=1e-11)
         for l, W in enumerate(weights):
-            assert torch.allclose(history.logs[f"W{l}"][run], W, rtol=0, atol=1e-12)
+            assert torch.allclose(history.logs[f"W{l}"][run, -1], W, rtol=0, atol=1e-12)
 
 
 def test_alpha_and_its_inverse_are_the_same_net_mirrored():
@@ -141,10 +154,22 @@ def test_divergence_is_an_error_that_names_run_and_step(batched):
     assert history.diverged.tolist() == [False, True]
 
 
+def test_logs_are_measured_where_asked():
+    x, y = sphere(12, 4), signs(12)
+    net = TwoLayerReLU(4, 16, 1.0, seeds=[0], dtype=torch.float64)
+    log = {"phi": lambda s: (s.forward() - y).square().sum() / 2}
+    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), 0.05, 9, log=log, at=[9, 0, 4], batched=False)
+    assert torch.allclose(history.logs["phi"][0], history.loss[0, [0, 4, 9]], rtol=1e-12)
+
+
 def test_bad_settings_are_refused():
     net = TwoLayerReLU(4, 16, 1.0, seeds=[0], dtype=torch.float64)
     with pytest.raises(ParameterError, match="steps"):
         gradient_descent(net, sphere(5, 4), SquaredLoss(signs(5), "sum"), 0.1, 0)
+    with pytest.raises(ParameterError, match="another name"):
+        gradient_descent(net, sphere(5, 4), SquaredLoss(signs(5), "sum"), 0.1, 3, log={"loss": len})
+    with pytest.raises(ParameterError, match="at must lie"):
+        gradient_descent(net, sphere(5, 4), SquaredLoss(signs(5), "sum"), 0.1, 3, at=[4])
     with pytest.raises(ParameterError, match="loss form"):
         SquaredLoss(signs(5), "median")
 
@@ -173,7 +198,7 @@ def test_a_killed_training_resumes_to_the_bit(tmp_path, batched, monkeypatch):
     x, y = sphere(20, 6).float(), signs(20).float()
     train = lambda **kw: gradient_descent(  # noqa: E731
         TwoLayerReLU(6, 30, 0.5, seeds=[0, 1]), x, SquaredLoss(y, "halfsum"), 0.05, 40, batched=batched,
-        final={"moved": lambda s: s.weight_change().norm(dim=(-2, -1))}, **kw
+        log={"moved": lambda s: s.weight_change().norm(dim=(-2, -1))}, at=[0, 10, 30, 40], **kw
     )  # fmt: skip
     whole = train()
 

@@ -45,6 +45,10 @@ class TwoLayerReLU:
             return GramDescent(self.W[draw], self.a[draw], x)
         return SpanDescent(self.W[draw], self.a[draw], x, basis)
 
+    def gram(self, x):
+        """H(0)_ij = <x_i, x_j> / m sum_r 1{w_r . x_i >= 0, w_r . x_j >= 0} of each draw, (S, n, n), eq. (5)."""
+        return _gram(self.W @ x.T, x @ x.T)
+
 
 def _draw(d, m, kappa, seed, antisym):
     generator = torch.Generator().manual_seed(seed)
@@ -67,13 +71,19 @@ def row_space(x):
     return vh[:rank].T.to(x.dtype).contiguous()
 
 
+def _gram(Z, inner):
+    active = (Z >= 0).to(inner)
+    return inner * (active.mT @ active) / Z.shape[-2]
+
+
 class _Descent:
     """What both forms share: outputs and ReLU masks from the pre-activations `self.Z` (..., m, n)."""
 
-    def _prepare(self, W, a, n):
+    def _prepare(self, W, a, x):
+        self.W0, self.inputs = W, x
         self.a, self.scale = a, W.shape[-2] ** -0.5
         self.positive = int((a[..., 0, :] if a.ndim > 1 else a).gt(0).sum())
-        self.Z = W.new_empty(*W.shape[:-1], n)
+        self.Z = W.new_empty(*W.shape[:-1], len(x))
         self.initial = None
 
     def _activate(self):
@@ -87,6 +97,15 @@ class _Descent:
         """Share of the m x n activation patterns that differ from those at initialization, shape (...)."""
         self.preactivations()
         return (self.Z.gt(0) != self.initial).double().mean((-2, -1))
+
+    def gram(self):
+        """H(k), shape (..., n, n): that of `TwoLayerReLU.gram` at the current weights."""
+        return _gram(self.preactivations(), self.inputs @ self.inputs.T)
+
+    def predict(self, x):
+        """f(x) at the current weights for new inputs x (n', d), shape (..., n')."""
+        hidden = torch.relu(self.W0 @ x.T + self.change_at(x))
+        return (self.a.unsqueeze(-2) @ hidden).squeeze(-2) * self.scale
 
     def remember(self):
         """Keep the present activation patterns as the initial ones."""
@@ -102,12 +121,16 @@ class SpanDescent(_Descent):
         self.x, self.basis = x @ basis, basis
         self.start = W @ basis
         self.W = self.start.clone()
-        self._prepare(W, a, len(x))
+        self._prepare(W, a, x)
         self.remember()
 
     @property
     def state(self):
         return {"W": self.W}
+
+    def change_at(self, x):
+        """(W(k) - W(0)) x^T for new inputs x (n', d), shape (..., m, n')."""
+        return self.weight_change() @ (x @ self.basis).T
 
     def preactivations(self):
         return torch.matmul(self.W, self.x.T, out=self.Z)
@@ -134,20 +157,24 @@ class GramDescent(_Descent):
     """The pre-activations themselves: W(k) = W(0) - m^{-1/2} S X, so W(k) X^T = W(0) X^T - m^{-1/2} S X X^T."""
 
     def __init__(self, W, a, x):
-        self.gram = x @ x.T
+        self.inner = x @ x.T
         self.start = W @ x.T
         self.S = torch.zeros_like(self.start)
-        self._prepare(W, a, len(x))
+        self._prepare(W, a, x)
         self.remember()
 
     @property
     def state(self):
         return {"S": self.S}
 
+    def change_at(self, x):
+        """(W(k) - W(0)) x^T for new inputs x (n', d), shape (..., m, n')."""
+        return -self.scale * (self.S @ (self.inputs @ x.T))
+
     def preactivations(self):
         if self.S.ndim == 2:
-            return torch.addmm(self.start, self.S, self.gram, alpha=-self.scale, out=self.Z)
-        torch.matmul(self.S, self.gram, out=self.Z)
+            return torch.addmm(self.start, self.S, self.inner, alpha=-self.scale, out=self.Z)
+        torch.matmul(self.S, self.inner, out=self.Z)
         return torch.sub(self.start, self.Z, alpha=self.scale, out=self.Z)
 
     def forward(self):
@@ -164,6 +191,6 @@ class GramDescent(_Descent):
 
     def weight_change(self):
         """A matrix (..., m, n) with the singular values of W(k) - W(0) and its row norms: -m^{-1/2} S (X X^T)^{1/2}."""
-        values, vectors = torch.linalg.eigh(self.gram.double())
+        values, vectors = torch.linalg.eigh(self.inner.double())
         root = vectors * values.clamp(min=0).sqrt()
         return -self.scale * (self.S.double() @ root).to(self.S.dtype)

@@ -17,7 +17,7 @@ class History:
     """What a training left behind.
 
     loss: (R, steps + 1) float64 on the CPU; loss[:, k] is that before step k, and NaN after a run has diverged.
-    logs: {name: (R, ...) float64 on the CPU}, evaluated after the last step.
+    logs: {name: (R, len(at), ...) float64 on the CPU}, measured before the steps `at`.
     """
 
     loss: torch.Tensor
@@ -29,12 +29,15 @@ class History:
         return ~self.loss[:, -1].isfinite()
 
 
-def gradient_descent(net, x, loss, eta, steps, *, final=None, batched=None, allow_divergence=False, checkpoint=None):
+def gradient_descent(
+    net, x, loss, eta, steps, *, log=None, at=None, batched=None, allow_divergence=False, checkpoint=None
+):
     """Full-batch gradient descent W <- W - eta dLoss/dW for `steps` steps, for all runs of `net`.
 
     net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: gives (value, derivative) at the
     outputs, and `select(run)`; eta: one step size, or a list of one per run.
-    final: {name: callable of a run's descent}, evaluated after the last step.
+    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`, a list of steps from 0
+    to `steps` (by default `steps` alone: after the last one).
     batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given, one
     thread each, so that the numbers do not depend on how many there are. None decides by device and size.
     checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless `allow_divergence`.
@@ -44,10 +47,15 @@ def gradient_descent(net, x, loss, eta, steps, *, final=None, batched=None, allo
     etas = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
     if x.dtype == torch.float32 and x.device.type == "cpu" and x.shape[-2] * net.m > 10_000:  # below, MKL is faster
         fast_products()
+    if "loss" in (log or {}):
+        raise ParameterError("the loss is always recorded; give the log another name")
+    at = [steps] if at is None else sorted(set(at))
+    if at[0] < 0 or at[-1] > steps:
+        raise ParameterError(f"at must lie in 0..{steps}, not {at}")
     together = _better_batched(net, x) if batched is None else batched
 
     def work(run):
-        return _descend(net, x, loss, etas if run is None else etas[run], run, steps, final or {}, checkpoint)
+        return _descend(net, x, loss, etas if run is None else etas[run], run, steps, log or {}, at, checkpoint)
 
     curves = [work(None)] if together else _in_threads(work, net.runs, x.device)
     joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
@@ -83,28 +91,36 @@ def _in_threads(work, runs, device):
         torch.set_num_threads(threads)
 
 
-def _descend(net, x, loss, eta, run, steps, final, checkpoint):
-    """{"loss": (steps + 1,) or (R, steps + 1), and the final logs} of one run, or of all for run=None."""
+def _descend(net, x, loss, eta, run, steps, log, at, checkpoint):
+    """{"loss": (steps + 1,), and the logs (len(at), ...)} of one run; all with a leading run axis for run=None."""
     descent, loss = net.descent(x, run), loss.select(run)
     lead = () if run is not None else (net.runs,)
     curve = torch.full((steps + 1, *lead), float("nan"), dtype=x.dtype, device=x.device)
     tensors = {"loss": curve, **descent.state}
-    key = checkpoint and training_key(
-        [type(descent).__name__, eta.tolist(), steps, loss.scale], [x, loss.y, *tensors.values()]
-    )
+    settings = [type(descent).__name__, eta.tolist(), steps, loss.scale, sorted(log), at]
+    key = checkpoint and training_key(settings, [x, loss.y, *tensors.values()])
     first, saved = checkpoint.load(run, key) if checkpoint else (0, {})
     if first < 0:
         return saved
-    for name, t in saved.items():
-        tensors[name].copy_(t)
+    logged = {name: t for name, t in saved.items() if "@" in name}
+    for name, t in tensors.items():
+        t.copy_(saved.get(name, t))
+
+    def measure(k):
+        logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in log.items()})
+
     for k in range(first, steps + 1):
+        if k in at:
+            measure(k)
         curve[k], derivative = loss(descent.forward())
         if k == steps or (k % CHUNK == 0 and not bool(curve[k].isfinite().any())):
             break
         descent.descend(derivative.mul_(eta.to(x).reshape(*lead, *[1] * (derivative.ndim - len(lead)))))
         if checkpoint and checkpoint.due(run):
-            checkpoint.save(run, key, k + 1, tensors)
-    result = {name: measure(descent).double().cpu() for name, measure in final.items()}
+            checkpoint.save(run, key, k + 1, {**tensors, **logged})
+    for later in (j for j in at if j > k):  # after a divergence: whatever is left
+        measure(later)
+    result = {name: torch.stack([logged[f"{name}@{j}"] for j in at], len(lead)) for name in log}
     result["loss"] = curve.double().cpu().movedim(0, -1).contiguous()
     if checkpoint:
         checkpoint.save(run, key, -1, result)
