@@ -1,5 +1,6 @@
 """Run notebooks safely: one through papermill in its own process, or the batch through Snakemake."""
 
+import contextlib
 import json
 import os
 import re
@@ -84,12 +85,25 @@ def run(claim_id, profile, overrides=None, threads=None):
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
     _writable(target)
     _writable(log.parent)
-    log.unlink(missing_ok=True)
     environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads)}
-    _execute(spec, parameters, log, environment)
-    claims.write_atomically(target / "notebook.ipynb", _portable(log).encode())
-    log.unlink()
+    with _attempt(log) as partial:
+        _execute(spec, parameters, partial, log, environment)
+        claims.write_atomically(target / "notebook.ipynb", _portable(partial).encode())
     return record(claim_id, folder)
+
+
+@contextlib.contextmanager
+def _attempt(log):
+    """A notebook for papermill to write to, of this process alone; it becomes the log where the attempt fails."""
+    partial = log.with_name(f".{log.stem}-{os.getpid()}.ipynb")
+    try:
+        yield partial
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(partial, log)
+        raise
+    partial.unlink()
+    log.unlink(missing_ok=True)
 
 
 def _writable(folder):
@@ -110,7 +124,7 @@ def _threads(threads):
     return {**counts, "OMP_WAIT_POLICY": "PASSIVE"}
 
 
-def _execute(spec, parameters, log, environment):
+def _execute(spec, parameters, partial, log, environment):
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
@@ -125,7 +139,7 @@ def _execute(spec, parameters, log, environment):
             # The defaults lie in the home, which may be read-only, or hold startup files that change results.
             os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
             papermill.execute_notebook(
-                spec.path, log, parameters, kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
+                spec.path, partial, parameters, kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
                 progress_bar=False, config=config,
                 extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
             )  # fmt: skip
@@ -153,10 +167,9 @@ def renew_outputs(stem, threads=1):
     spec = claims.spec(stem)
     log = paths.LOGS / "outputs" / f"{stem}.ipynb"
     _writable(log.parent)
-    with tempfile.TemporaryDirectory() as nowhere:
-        _execute(spec, {}, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
-    claims.write_atomically(spec.path, _portable(log, keep=()).encode())
-    log.unlink()
+    with tempfile.TemporaryDirectory() as nowhere, _attempt(log) as partial:
+        _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
+        claims.write_atomically(spec.path, _portable(partial, keep=()).encode())
 
 
 def _portable(path, keep=("parameters", "duration", "end_time", "version")):
@@ -164,7 +177,7 @@ def _portable(path, keep=("parameters", "duration", "end_time", "version")):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     meta = notebook["metadata"].pop("papermill", {})
     if not meta.get("end_time") or meta.get("exception"):
-        raise RunFailed(f"{path.stem}: papermill did not finish; see {_shown(path)}")
+        raise RunFailed("papermill did not finish the notebook; run it again")
     if keep:
         notebook["metadata"]["papermill"] = {key: meta[key] for key in keep}
     for cell in notebook["cells"]:
