@@ -23,15 +23,20 @@ def versions():
 
 
 def git_revision():
-    """The commit, with `-dirty` where tracked files differ from it; None outside a git checkout."""
+    """The commit, with `-dirty` where tracked files other than figures differ from it; None outside a git checkout."""
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    if commit is None:
+        return None
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)figures")
+    return commit + ("-dirty" if changed else "")
+
+
+def _git(*words):
     try:
-        out = subprocess.run(
-            ["git", "-C", str(paths.ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            capture_output=True, text=True, timeout=10,
-        )  # fmt: skip
+        out = subprocess.run(["git", "-C", str(paths.ROOT), *words], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return out.stdout.strip() or None
+    return out.stdout.strip() if out.returncode == 0 else None
 
 
 def notebook_source(path):
