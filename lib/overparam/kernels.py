@@ -16,14 +16,52 @@ def relu_gram(x):
     x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The inner products are
     clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
     """
+    x = _unit(x)
+    gram = x.new_empty(len(x), len(x))
+    for rows in _blocks(len(x)):
+        gram[rows, : rows.stop] = _relu_kernel(x[rows] @ x[: rows.stop].T)
+    return _mirrored(gram, 0.5)
+
+
+def relu_cross_gram(x_new, x):
+    """H(x'_i, x_j), the kernel of `relu_gram` between new inputs and the training inputs.
+
+    x_new: unit-norm inputs (n', d); x: unit-norm inputs (n, d). Returns float64 (n', n). Where two inputs coincide,
+    arccos loses 1e-8 of the 1/2. Source: Arora et al. 2019, eq. (3).
+    """
+    x_new, x = _unit(x_new), _unit(x)
+    cross = x.new_empty(len(x_new), len(x))
+    for rows in _blocks(len(x_new)):
+        cross[rows] = _relu_kernel(x_new[rows] @ x.T)
+    return cross
+
+
+def kernel_predict(gram, cross, y):
+    """H(x', X) H^{-1} y: what a net of infinite width, trained to the end from outputs zero, predicts at new inputs x'.
+
+    gram: (n, n) on the training inputs; cross: (n', n) as of `relu_cross_gram`; y: labels (n,), or (n, k) for k label
+    vectors that share one Cholesky factor. Returns float64 (n',) or (n', k). Raises ParameterError where the gram is
+    not positive definite. Source: the limit k -> infinity of Arora et al. 2019, eqs. (7), (11).
+    """
+    gram, cross, y = (_float64(t) for t in (gram, cross, y))
+    factor, failed = torch.linalg.cholesky_ex(gram)
+    if failed:
+        raise ParameterError("the matrix is not positive definite: are two inputs parallel?")
+    columns = y if y.ndim == 2 else y.unsqueeze(1)
+    prediction = cross @ torch.cholesky_solve(columns, factor)
+    return prediction if y.ndim == 2 else prediction.squeeze(1)
+
+
+def _unit(x):
     x = _float64(x)
     if not torch.allclose(x.norm(dim=1), x.new_ones(()), atol=1e-6):
         raise ParameterError("relu_gram needs unit-norm inputs: eq. (3) holds on the sphere")
-    gram = x.new_empty(len(x), len(x))
-    for rows in _blocks(len(x)):
-        k = torch.clamp(x[rows] @ x[: rows.stop].T, -1, 1)
-        gram[rows, : rows.stop] = (0.5 - torch.acos(k) / (2 * math.pi)).mul_(k)
-    return _mirrored(gram, 0.5)
+    return x
+
+
+def _relu_kernel(inner):
+    k = inner.clamp_(-1, 1)
+    return (0.5 - torch.acos(k) / (2 * math.pi)).mul_(k)
 
 
 def leaky_ntk(x, depth, alpha):

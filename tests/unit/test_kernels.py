@@ -53,6 +53,37 @@ def test_relu_gram_refuses_inputs_off_the_sphere():
         kernels.relu_gram(2 * sphere(3, 3))
 
 
+def test_cross_gram_is_the_block_of_the_gram_matrix_of_all_inputs(monkeypatch):
+    x, new = sphere(30, 5), sphere(20, 5, seed=1)
+    whole = kernels.relu_gram(torch.cat([new, x]))
+    assert torch.allclose(kernels.relu_cross_gram(new, x), whole[:20, 20:], rtol=0, atol=1e-14)
+    monkeypatch.setattr(kernels, "BLOCK", 7)
+    assert torch.allclose(kernels.relu_cross_gram(new, x), whole[:20, 20:], rtol=0, atol=1e-14)
+    u, v = new[0].tolist(), x[3].tolist()
+    inner = sum(a * b for a, b in zip(u, v, strict=True))
+    direct = inner * (math.pi - math.acos(inner)) / (2 * math.pi)
+    assert kernels.relu_cross_gram(new, x)[0, 3].item() == pytest.approx(direct, rel=1e-13)
+    with pytest.raises(ParameterError, match="unit-norm"):
+        kernels.relu_cross_gram(2 * new, x)
+
+
+def test_kernel_predictor_is_the_limit_of_the_linearised_descent():
+    """Against the inverse, against itself on the training inputs, and against 20,000 steps on the dual weights."""
+    x, new = sphere(30, 5), sphere(20, 5, seed=1)
+    y = torch.stack([x[:, 0], x[:, 1] ** 2], dim=1)
+    gram, cross = kernels.relu_gram(x), kernels.relu_cross_gram(new, x)
+    prediction = kernels.kernel_predict(gram, cross, y)
+    assert torch.allclose(prediction, cross @ torch.linalg.inv(gram) @ y, rtol=0, atol=1e-10)
+    assert torch.allclose(prediction[:, 1], kernels.kernel_predict(gram, cross, y[:, 1]), rtol=0, atol=1e-12)
+    assert torch.allclose(kernels.kernel_predict(gram, gram, y), y, rtol=0, atol=1e-12)
+    dual, eta = torch.zeros_like(y), 1 / torch.linalg.eigvalsh(gram)[-1]
+    for _ in range(20_000):
+        dual += eta * (y - gram @ dual)
+    assert torch.allclose(prediction, cross @ dual, rtol=0, atol=1e-8)
+    with pytest.raises(ParameterError, match="parallel"):
+        kernels.kernel_predict(torch.ones(30, 30), cross, y)
+
+
 def test_one_relu_layer_ntk_is_the_closed_form():
     """L = 1, alpha = 0: T_1 = <x, x'> (1 - arccos(rho)/pi) = 2 H^infinity on the sphere."""
     x = sphere(30, 5)

@@ -2,12 +2,14 @@
 
 import torch
 
+from ..errors import ParameterError
+
 
 class TwoLayerReLU:
     """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}, no biases.
 
-    d: input dimension; m: width; kappa: standard deviation of the initial weights; seeds: one per run, R in all;
-    runs with the same seed share their draw.
+    d: input dimension; m: width; kappa: standard deviation of the initial weights, one value or a list of one per run;
+    seeds: one per run, R in all; runs with the same seed share their draw, up to its scale kappa.
     antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so that f = 0.
     Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the same draw.
     Neurons are sorted by the sign of a (their order is irrelevant): an update touches two contiguous blocks.
@@ -16,11 +18,15 @@ class TwoLayerReLU:
 
     def __init__(self, d, m, kappa, *, seeds, antisym=False, dtype=torch.float32, device="cpu"):
         self.m, self.runs = m, len(seeds)
-        unique = sorted(set(seeds))
-        draws = [_draw(d, m, kappa, seed, antisym) for seed in unique]
-        self.W = torch.stack([w for w, _ in draws]).to(device, dtype)  # (S, m, d)
-        self.a = torch.stack([a for _, a in draws]).to(device, dtype)  # (S, m)
-        self.draw = [unique.index(seed) for seed in seeds]  # run -> which of the S draws
+        kappas = list(kappa) if isinstance(kappa, list | tuple) else [kappa] * len(seeds)
+        if len(kappas) != len(seeds):
+            raise ParameterError(f"kappa must be one value or one per run, not {len(kappas)} for {len(seeds)} runs")
+        pairs = list(zip(kappas, seeds, strict=True))
+        unique = sorted(set(pairs))
+        drawn = {seed: _draw(d, m, seed, antisym) for seed in set(seeds)}
+        self.W = torch.stack([(k * drawn[seed][0]).to(device, dtype) for k, seed in unique])  # (S, m, d)
+        self.a = torch.stack([drawn[seed][1].to(device, dtype) for _, seed in unique])  # (S, m)
+        self.draw = [unique.index(pair) for pair in pairs]  # run -> which of the S initial weights
         self._basis = (None, None)  # the last inputs and their row space: runs on the same data share it
 
     def outputs(self, x):
@@ -50,10 +56,11 @@ class TwoLayerReLU:
         return _gram(self.W @ x.T, x @ x.T)
 
 
-def _draw(d, m, kappa, seed, antisym):
+def _draw(d, m, seed, antisym):
+    """Weights (m, d) of the scale kappa = 1 and signs (m,)."""
     generator = torch.Generator().manual_seed(seed)
     half = m // 2 if antisym else m
-    w = kappa * torch.randn(half, d, generator=generator, dtype=torch.float64)
+    w = torch.randn(half, d, generator=generator, dtype=torch.float64)
     a = 2.0 * torch.randint(0, 2, (half,), generator=generator, dtype=torch.float64) - 1
     if antisym:
         w, a = torch.cat([w, w]), torch.cat([a, -a])
@@ -97,6 +104,22 @@ class _Descent:
         """Share of the m x n activation patterns that differ from those at initialization, shape (...)."""
         self.preactivations()
         return (self.Z.gt(0) != self.initial).double().mean((-2, -1))
+
+    def movement(self):
+        """(|W(k) - W(0)|_F, max_r |w_r(k) - w_r(0)|), shape (..., 2)."""
+        rows = self.weight_change().norm(dim=-1)
+        return torch.stack([rows.norm(dim=-1), rows.amax(-1)], -1)
+
+    def near_zero(self):
+        """How many pre-activations could have changed sign, and how many did without being able to, shape (..., 2).
+
+        With R = max_r |w_r(k) - w_r(0)|: the share of the m x n pairs with |w_r(0) . x_i| <= R, which are the events
+        A_ri of Arora et al. 2019, eq. (15), and the number of flipped pairs outside them, zero but for rounding.
+        """
+        self.preactivations()
+        near = (self.W0 @ self.inputs.T).abs() <= self.movement()[..., 1, None, None]
+        stray = (self.Z.gt(0) != self.initial) & ~near
+        return torch.stack([near.double().mean((-2, -1)), stray.double().sum((-2, -1))], -1)
 
     def gram(self):
         """H(k), shape (..., n, n): that of `TwoLayerReLU.gram` at the current weights."""
