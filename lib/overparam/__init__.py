@@ -7,7 +7,10 @@ Submodules load on first use, so that `import overparam` stays cheap: `overparam
 import importlib
 
 __version__ = "0.1.0"
-_SUBMODULES = ("bounds", "claims", "data", "errors", "kernels", "nets", "paths", "plots", "train", "workflow")
+_SUBMODULES = (
+    "bounds", "claims", "data", "errors", "kernels", "nets", "numerics", "paths", "plots", "rademacher", "sweeps",
+    "train", "workflow",
+)  # fmt: skip
 
 
 def __getattr__(name):

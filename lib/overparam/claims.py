@@ -25,6 +25,7 @@ from .parameters import notebook_parameters, validated
 PROFILES = ("smoke", "laptop", "paper")
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
+ROUNDING = 1e-12
 _RELATIONS = {
     "<": lambda v, t: v < t,
     "<=": lambda v, t: v <= t,
@@ -297,14 +298,16 @@ def verdict_table(record):
     lines = [f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}"]
     if record["profile"] == "smoke":
         lines.append("(smoke size: shows that the computation runs, decides nothing about the paper)")
-    lines += [f"data: {d['name']}" + (f" ({d['stand_in']})" if d["stand_in"] else "") for d in record["data"]]
+    data = {d["name"]: d["stand_in"] for d in record["data"]}
+    lines += [f"data: {name}" + (f" ({stand_in})" if stand_in else "") for name, stand_in in data.items()]
     width = max((len(row["name"]) for row in record["checks"]), default=0)
     for row in record["checks"]:
         state = ("holds" if row["holds"] else "fails") if row["applies"] else "does not apply"
         if row["superseded_by"]:
             state = f"superseded by {row['superseded_by']}: {row['reason']}"
         value = "nan" if row["value"] is None else f"{row['value']:.3g}"
-        value = "" if row["tag"] == "A" else value  # rounding errors, which differ between machines
+        if row["tag"] == "A" or 0 < abs(row["value"] or 0) < ROUNDING:  # what rounding leaves differs between machines
+            value = "" if row["tag"] == "A" else "rounding"
         lines.append(f"[{row['tag']}] {row['name']:<{width}}  {value:>9}  {_required(row):<16} {state}")
     return "\n".join(lines)
 

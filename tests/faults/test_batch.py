@@ -26,10 +26,10 @@ def test_up_to_date_by_content(project):
     assert (code, "1 of 1 notebooks are up to date" in out) == (0, True)
     assert project.record("toy2020-fine") == record
 
-    claims = project.root / "lib" / "overparam" / "claims.py"
-    claims.write_text(claims.read_text() + "\n# a comment changes nothing\n")
+    used = project.root / "lib" / "overparam" / "train" / "losses.py"
+    used.write_text(used.read_text() + "\n# a comment changes nothing\n")
     assert "1 of 1" in project.run("figures")[1]
-    claims.write_text(claims.read_text() + "\nCHANGED = True\n")
+    used.write_text(used.read_text() + "\nCHANGED = True\n")
     code, out, err = project.run("figures")
     assert (code, "0 of 1" in out) == (0, True), err
     assert project.record("toy2020-fine") != record
