@@ -205,7 +205,7 @@ class Claim:
         self._series.update({name: _significant(array) for name, array in arrays.items()})
 
     def figure(self, fig, name):
-        """Render a matplotlib figure as `<name>.svg` and `<name>.png` (150 dpi, 256 colours), written with the report."""
+        """Render a figure as `<name>.svg` and `<name>.png` (150 dpi, 256 colours), for the report to write."""
         from PIL import Image
 
         vector, pixels, small = io.BytesIO(), io.BytesIO(), io.BytesIO()
