@@ -51,19 +51,20 @@ def fingerprint(notebook, parameters, checks):
     """A digest of all that a notebook's record depends on, by content and not by file times.
 
     notebook: its path; parameters: the profile's values; checks: the registered checks that it reports.
-    The library enters by the modules that the notebook uses, as code: comments and docstrings do not count.
+    The library enters by the definitions that the notebook reaches, as code: comments and docstrings do not count.
     """
     cells = notebook_source(notebook)
     code = "\n".join(source for kind, source in cells if kind == "code")
     digest = hashlib.sha256(json.dumps([cells, parameters, checks], sort_keys=True, default=str).encode())
-    for module in sorted(_closure(_used(ast.parse(code), "overparam")) - _NEUTRAL):
-        digest.update(f"{module}:{_code_digest(module)}".encode())
+    for module, name in sorted(reached(code)):
+        if module not in _NEUTRAL:
+            digest.update(f"{module}:{name}:{_digest(module, name)}".encode())
     return digest.hexdigest()
 
 
 @cache
 def _modules():
-    """{dotted name: file} of the package's own modules, and of the data files beside them."""
+    """{dotted name: file} of the package's own modules."""
     found = {}
     for file in sorted(PACKAGE.rglob("*.py")):
         parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -72,28 +73,46 @@ def _modules():
 
 
 @cache
-def _code_digest(module):
+def _definitions(module):
+    """({name: nodes}, {alias: (module, name or None)}) of a module: what it defines and what it imports of the package.
+
+    Statements that define no name are under "": they run on import. Docstrings are taken out.
+    """
     file = _modules()[module]
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
-    tables = [path.read_bytes() for path in sorted(file.parent.glob("*.toml"))] if file.stem == "__init__" else []
-    return hashlib.sha256(ast.dump(tree).encode() + b"".join(tables)).hexdigest()
+    found = {"": []}
+    for node in tree.body:
+        for name in _defined(node):
+            found.setdefault(name, []).append(node)
+    return found, _imported(tree, module if file.stem == "__init__" else module.rpartition(".")[0])
 
 
-def _used(tree, package):
-    """Dotted names of the package's modules that the code imports or reaches as attributes of `overparam`."""
-    names = set()
+def _defined(node):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return []
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)] or [""]
+
+
+def _imported(tree, package):
+    """{alias: (module, name or None for the module itself)} of the package's names that a piece of code imports."""
+    found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            for alias in node.names:
+                whole = alias.name if alias.asname else alias.name.partition(".")[0]
+                found[alias.asname or whole] = (whole, None)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
-            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Attribute):
-            names.add(ast.unparse(node))
-    return names & set(_modules())
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                found[alias.asname or alias.name] = (inner, None) if inner in _modules() else (base, alias.name)
+    return {alias: target for alias, target in found.items() if target[0] in _modules()}
 
 
 def _absolute(node, package):
@@ -103,16 +122,74 @@ def _absolute(node, package):
     return ".".join([*base, *([node.module] if node.module else [])])
 
 
-def _closure(names):
-    """The modules themselves, the packages they stand in, and all that these import in turn."""
-    seen, todo = set(), list(names)
+class _References(ast.NodeVisitor):
+    """The (module, name) that a piece of code mentions; "*" for a module that is used as a value."""
+
+    def __init__(self, names):
+        self.names, self.found = names, set()
+
+    def visit_Name(self, node):
+        self._note(node.id, [])
+
+    def visit_Attribute(self, node):
+        chain, root = [], node
+        while isinstance(root, ast.Attribute):
+            chain, root = [root.attr, *chain], root.value
+        if isinstance(root, ast.Name):
+            self._note(root.id, chain)
+        else:
+            self.visit(root)
+
+    def _note(self, name, chain):
+        module, inner = self.names.get(name, (None, None))
+        if module is None:
+            return
+        while inner is None and chain:
+            if (deeper := f"{module}.{chain[0]}") in _modules():
+                module, chain = deeper, chain[1:]
+            else:
+                inner = chain[0]
+        self.found.add((module, inner or "*"))
+
+
+def _mentioned(nodes, names):
+    visitor = _References(names)
+    for node in nodes:
+        visitor.visit(node)
+    return visitor.found
+
+
+def reached(code):
+    """{(module, name)} of the package's definitions that a notebook's code can run, directly or through others.
+
+    The name "" stands for what runs when the module is imported.
+    """
+    tree = ast.parse(code)
+    imported = _imported(tree, "overparam")
+    todo, seen = [*_mentioned([tree], imported), *((module, "") for module, _ in imported.values())], set()
     while todo:
-        name = todo.pop()
-        if name in seen:
+        module, name = key = todo.pop()
+        if key in seen or module not in _modules():
             continue
-        seen.add(name)
-        file = _modules()[name]
-        package = name if file.stem == "__init__" else name.rpartition(".")[0]
-        todo += _used(ast.parse(file.read_text(encoding="utf-8")), package)
-        todo += [parent] if (parent := name.rpartition(".")[0]) in _modules() else []
+        definitions, imports = _definitions(module)
+        todo += [(module, ""), (module.rpartition(".")[0], "")]
+        if name in imports:
+            inner, its_name = imports[name]
+            todo.append((inner, its_name or "*"))
+        elif name == "*" or name not in definitions:
+            todo += [(module, own) for own in definitions]
+        else:
+            seen.add(key)
+            own = {defined: (module, defined) for defined in definitions}
+            todo += _mentioned(definitions[name], {**own, **imports})
+        todo = [item for item in todo if item not in seen]
     return seen
+
+
+@cache
+def _digest(module, name):
+    """Of a definition as code; of what runs on import together with the package's data files, if it is a package."""
+    file = _modules()[module]
+    tables = [path.read_bytes() for path in sorted(file.parent.glob("*.toml"))] if file.stem == "__init__" else []
+    code = "".join(ast.dump(node) for node in _definitions(module)[0][name])
+    return hashlib.sha256(code.encode() + (b"" if name else b"".join(tables))).hexdigest()

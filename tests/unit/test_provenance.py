@@ -1,6 +1,5 @@
 """What a record depends on: the fingerprint sees code and text, not comments, outputs or unrelated modules."""
 
-import ast
 import json
 
 import nbformat
@@ -45,31 +44,83 @@ def test_fingerprint_sees_every_source(path, change):
 @pytest.mark.parametrize(
     ("code", "inside", "outside"),
     [
-        ("from overparam.bounds import arora2019", {"bounds.arora2019", "bounds._arguments"}, {"bounds.guo2024"}),
-        ("import overparam\noverparam.kernels.relu_gram(x)", {"kernels"}, {"data", "nets.two_layer"}),
-        ("from overparam.nets.residual import depth_sweep", {"nets.residual"}, {"nets.two_layer", "train"}),
-        ("from overparam.data import load", {"data.readers", "data.sources", "data.transforms"}, {"kernels"}),
-        ("from overparam.train import gradient_descent", {"train.descent", "train.losses"}, {"nets.residual"}),
+        (
+            "from overparam.bounds import arora2019\narora2019.complexity(y, H)",
+            {"bounds.arora2019:complexity", "bounds.arora2019:_inverse_form", "bounds._arguments:float64"},
+            {"bounds.arora2019:thm51_bound", "bounds.guo2024:"},
+        ),
+        ("import overparam\noverparam.kernels.relu_gram(x)", {"kernels:relu_gram", "kernels:BLOCK"}, {"data:load"}),
+        (
+            "from overparam.nets.residual import depth_sweep\ndepth_sweep()",
+            {"nets.residual:ResidualReLU"},
+            {"nets.two_layer:", "train:"},
+        ),
+        (
+            "from overparam.data import load\nload('mnist')",
+            {"data.readers:idx", "data.sources:obtain", "data.transforms:images"},
+            {"kernels:", "data:describe"},
+        ),
+        (
+            "from overparam.train import gradient_descent\ngradient_descent()",
+            {"train:", "train.descent:_descend", "train.checkpoints:training_key"},
+            {"nets.residual:", "train.losses:halving_step"},
+        ),
+        ("from overparam import plots\nchosen = [plots]", {"plots:band", "plots:data_title"}, set()),
     ],
 )
-def test_only_the_modules_in_use_count(code, inside, outside):
-    closure = provenance._closure(provenance._used(ast.parse(code), "overparam"))
-    assert {f"overparam.{name}" for name in inside} <= closure
-    assert not {f"overparam.{name}" for name in outside} & closure
+def test_only_the_definitions_in_use_count(code, inside, outside):
+    names = {f"{module}:{name}" for module, name in provenance.reached(code)}
+    assert {f"overparam.{name}" for name in inside} <= names
+    assert not {f"overparam.{name}" for name in outside} & names
 
 
-def test_comments_and_docstrings_change_nothing(tmp_path, monkeypatch):
-    package, digests = tmp_path / "overparam", []
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """Writes a package with one module, and gives the digests of what a piece of code reaches in it."""
+    package = tmp_path / "overparam"
     package.mkdir()
-    for source in ('"""A."""\nX = 1  # why\n', '"""B,\nlonger."""\n\n\nX = 1\n', "X = 2\n"):
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(provenance, "PACKAGE", package)
+
+    def digests(source, code="from overparam import toy\ntoy.f()"):
         (package / "toy.py").write_text(source)
-        monkeypatch.setattr(provenance, "PACKAGE", package)
-        provenance._modules.cache_clear()
-        provenance._code_digest.cache_clear()
-        digests.append(provenance._code_digest("overparam.toy"))
-    provenance._modules.cache_clear()
-    provenance._code_digest.cache_clear()
-    assert digests[0] == digests[1] != digests[2]
+        for cached in (provenance._modules, provenance._definitions, provenance._digest):
+            cached.cache_clear()
+        return [provenance._digest(*name) for name in sorted(provenance.reached(code))]
+
+    yield digests
+    for cached in (provenance._modules, provenance._definitions, provenance._digest):
+        cached.cache_clear()
+
+
+F = "X = 1\n\n\ndef f():\n    return X\n"
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        F.replace("X = 1", "X = 1  # why"),
+        F.replace("def f():", 'def f():\n    """The answer."""'),
+        '"""A module."""\n' + F,
+        F + "\n\ndef g():\n    return 2\n",
+    ],
+)
+def test_comments_docstrings_and_what_is_not_reached_change_nothing(toy, same):
+    assert toy(F) == toy(same)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        F.replace("X = 1", "X = 2"),
+        F.replace("return X", "return X + X"),
+        F + "\n\nprint(2)\n",
+        F + "\nX += 1\n",
+        F.replace("return X", "import json\n    return X"),
+    ],
+)
+def test_what_is_reached_and_what_runs_on_import_counts(toy, other):
+    assert toy(F) != toy(other)
 
 
 def test_versions_and_revision_are_plain_text():
