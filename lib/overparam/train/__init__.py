@@ -2,7 +2,9 @@
 
 from .checkpoints import Checkpoint
 from .descent import History, gradient_descent
-from .losses import SquaredLoss, halving_step
+from .losses import LogisticLoss, SquaredLoss, halving_step
 from .precision import fast_products
 
-__all__ = ["Checkpoint", "History", "SquaredLoss", "fast_products", "gradient_descent", "halving_step"]
+__all__ = [
+    "Checkpoint", "History", "LogisticLoss", "SquaredLoss", "fast_products", "gradient_descent", "halving_step",
+]  # fmt: skip

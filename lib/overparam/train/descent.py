@@ -36,8 +36,8 @@ def gradient_descent(
 
     net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: gives (value, derivative) at the
     outputs, and `select(run)`; eta: one step size, or a list of one per run.
-    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`, a list of steps from 0
-    to `steps` (by default `steps` alone: after the last one).
+    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`: steps from 0 to `steps`
+    (by default `steps` alone: after the last one), as one list for all names or as {name: list}.
     batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given, one
     thread each, so that the numbers do not depend on how many there are. None decides by device and size.
     checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless `allow_divergence`.
@@ -47,15 +47,19 @@ def gradient_descent(
     etas = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
     if x.dtype == torch.float32 and x.device.type == "cpu" and x.shape[-2] * net.m > 10_000:  # below, MKL is faster
         fast_products()
-    if "loss" in (log or {}):
+    log = log or {}
+    if "loss" in log:
         raise ParameterError("the loss is always recorded; give the log another name")
-    at = [steps] if at is None else sorted(set(at))
-    if at[0] < 0 or at[-1] > steps:
+    if isinstance(at, dict) and set(at) != set(log):
+        raise ParameterError(f"at names {', '.join(at)}, but what is logged is {', '.join(log)}")
+    at = at if isinstance(at, dict) else dict.fromkeys(log, [steps] if at is None else at)
+    at = {name: sorted(set(at[name])) for name in log}
+    if any(times[0] < 0 or times[-1] > steps for times in at.values()):
         raise ParameterError(f"at must lie in 0..{steps}, not {at}")
     together = _better_batched(net, x) if batched is None else batched
 
     def work(run):
-        return _descend(net, x, loss, etas if run is None else etas[run], run, steps, log or {}, at, checkpoint)
+        return _descend(net, x, loss, etas if run is None else etas[run], run, steps, log, at, checkpoint)
 
     curves = [work(None)] if together else _in_threads(work, net.runs, x.device)
     joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
@@ -107,20 +111,20 @@ def _descend(net, x, loss, eta, run, steps, log, at, checkpoint):
         t.copy_(saved.get(name, t))
 
     def measure(k):
-        logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in log.items()})
+        due = {name: value for name, value in log.items() if k in at[name]}
+        logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in due.items()})
 
     for k in range(first, steps + 1):
-        if k in at:
-            measure(k)
+        measure(k)
         curve[k], derivative = loss(descent.forward())
         if k == steps or (k % CHUNK == 0 and not bool(curve[k].isfinite().any())):
             break
         descent.descend(derivative.mul_(eta.to(x).reshape(*lead, *[1] * (derivative.ndim - len(lead)))))
         if checkpoint and checkpoint.due(run):
             checkpoint.save(run, key, k + 1, {**tensors, **logged})
-    for later in (j for j in at if j > k):  # after a divergence: whatever is left
+    for later in range(k + 1, steps + 1):  # after a divergence: whatever is left
         measure(later)
-    result = {name: torch.stack([logged[f"{name}@{j}"] for j in at], len(lead)) for name in log}
+    result = {name: torch.stack([logged[f"{name}@{j}"] for j in at[name]], len(lead)) for name in log}
     result["loss"] = curve.double().cpu().movedim(0, -1).contiguous()
     if checkpoint:
         checkpoint.save(run, key, -1, result)

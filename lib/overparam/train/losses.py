@@ -1,5 +1,7 @@
 """Losses over a run axis: their value and their derivative by the outputs."""
 
+import copy
+
 import torch
 
 from ..errors import ParameterError
@@ -32,6 +34,35 @@ class SquaredLoss:
         residual = u - self.y
         own = self.y.ndim - (1 if self.runs_axis else 0)
         return residual.square().sum(tuple(range(-own, 0))) * self.scale, residual.mul_(2 * self.scale)
+
+
+class LogisticLoss:
+    """Mean over examples of log(1 + exp(-y u)), per run; y: +1 or -1, (n,), or (R, n) with `runs_axis`.
+
+    Source: Frei et al. 2019, Section 2.
+    """
+
+    def __init__(self, y, *, runs_axis=False):
+        if not bool((y.abs() == 1).all()):
+            raise ParameterError("labels of the logistic loss must be +1 or -1")
+        self.y, self.scale, self.runs_axis = y, 1 / y.shape[-1], runs_axis
+
+    def select(self, run):
+        """The loss of one run (int); of all for None."""
+        chosen = copy.copy(self)
+        if run is not None and self.runs_axis:
+            chosen.y, chosen.runs_axis = self.y[run], False
+        return chosen
+
+    def __call__(self, u):
+        """(value, derivative by u): value () or (R,), derivative of the shape of u, (n,) or (R, n)."""
+        margins = u * self.y
+        value = torch.nn.functional.softplus(-margins).mean(-1)
+        return value, torch.sigmoid(-margins).mul_(self.y).mul_(-self.scale)
+
+    def surrogate(self, u):
+        """E_S, the mean of -l'(y u) = 1/(1 + exp(y u)), () or (R,). Source: Frei et al. 2019, Section 2."""
+        return torch.sigmoid(-u * self.y).mean(-1)
 
 
 def halving_step(loss):

@@ -1,0 +1,209 @@
+"""The residual net, its gradients and its neighbourhood against autograd, finite differences and brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from overparam import neighbourhood as near
+from overparam.bounds import frei2019
+from overparam.data import load
+from overparam.depth import train_at_depth
+from overparam.errors import ParameterError
+from overparam.nets.residual import ResidualReLU, ResidualRuns, theta_of
+from overparam.train import LogisticLoss, gradient_descent
+
+D, M, DEPTH = 5, 8, 4
+RULES = ["1/L", "1/sqrtL", "plain"]
+
+
+def net_of(rule, seed=0, m=M, L=DEPTH):
+    return ResidualReLU(D, m, L, theta_of(rule, L), seed=seed)
+
+
+def inputs(n=6, seed=1):
+    return load("sphere", n_train=n, n_test=0, d=D, seed=seed).x_train
+
+
+def by_hand(W, x, theta, v):
+    """The net as the paper writes it, for autograd."""
+    h = torch.relu(x @ W[0])
+    for l in range(1, len(W) - 1):
+        update = torch.relu(h @ W[l])
+        h = update if theta is None else h + theta * update
+    return torch.relu(h @ W[-1]) @ v
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_outputs_gradients_and_linear_change_are_autograds(rule):
+    net, x, c = net_of(rule), inputs(), torch.linspace(-1, 2, 6, dtype=torch.float64)
+    leaves = [W.clone().requires_grad_() for W in net.W]
+    f = by_hand(leaves, x, net.theta, net.v)
+    torch.testing.assert_close(net.outputs(x), f.detach())
+    expected = torch.autograd.grad(f @ c, leaves, retain_graph=True)
+    torch.testing.assert_close(net.gradients(x, c), list(expected))
+    changes = near.gaussian(net, 0.3, seed=3)
+    one_by_one = [torch.autograd.grad(f_i, leaves, retain_graph=True) for f_i in f]
+    expected = torch.stack([sum((g * D).sum() for g, D in zip(row, changes, strict=True)) for row in one_by_one])
+    torch.testing.assert_close(net.linear_change(x, changes), expected)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_input_jacobian_norms_are_those_of_autograds_jacobian(rule):
+    net, x = net_of(rule), inputs(n=3)
+    norms = net.input_jacobian_norms(net.forward(x)[1])
+    for i, layer in itertools.product(range(3), range(DEPTH + 1)):
+        J = torch.autograd.functional.jacobian(lambda point, layer=layer: net.forward(point[None])[0][layer][0], x[i])
+        torch.testing.assert_close(norms[i, layer], torch.linalg.matrix_norm(J, 2))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("batched", [False, True])
+def test_training_is_autograds_gradient_descent(rule, batched):
+    x, y, eta, steps = inputs(), torch.tensor([1.0, -1, 1, 1, -1, -1], dtype=torch.float64), 0.05, 7
+    nets = ResidualRuns(D, M, DEPTH, theta_of(rule, DEPTH), seeds=[4, 5])
+    log = {"distance": lambda run: run.distances(), "gradients": lambda run: run.gradient_norms(LogisticLoss(y))}
+    history = gradient_descent(
+        nets, x, LogisticLoss(y), eta, steps, log=log, at={"distance": [0, steps], "gradients": [3]}, batched=batched
+    )
+    for run, seed in enumerate((4, 5)):
+        start = net_of(rule, seed).W
+        W, losses = [w.clone().requires_grad_() for w in start], []
+        for k in range(steps + 1):
+            margins = y * by_hand(W, x, nets.descent(x, 0).net.theta, net_of(rule).v)
+            loss = torch.log1p(torch.exp(-margins)).mean()
+            losses.append(loss.item())
+            grads = torch.autograd.grad(loss, W)
+            if k == 3:
+                norms = [[g.norm().item(), torch.linalg.matrix_norm(g, 2).item()] for g in grads]
+            if k < steps:
+                W = [(w - eta * g).detach().requires_grad_() for w, g in zip(W, grads, strict=True)]
+        np.testing.assert_allclose(history.loss[run], losses, rtol=1e-10)
+        np.testing.assert_allclose(history.logs["gradients"][run, 0], norms, rtol=1e-9)
+        moved = [(w - w0).norm().item() for w, w0 in zip(W, start, strict=True)]
+        np.testing.assert_allclose(history.logs["distance"][run, 1], moved, rtol=1e-9)
+        assert (history.logs["distance"][run, 0] == 0).all()
+
+
+@pytest.mark.parametrize(("n", "m"), [(4, 10), (12, 8)])
+def test_gradient_norms_do_not_depend_on_which_way_they_are_computed(n, m):
+    x, y = inputs(n), torch.ones(n, dtype=torch.float64)
+    run = ResidualRuns(D, m, 3, 1 / 3, seeds=[0]).descent(x, 0)
+    loss = LogisticLoss(y)
+    c = loss(run.net.outputs(x))[1]
+    expected = [[g.norm(), torch.linalg.matrix_norm(g, 2)] for g in run.net.gradients(x, c)]
+    torch.testing.assert_close(run.gradient_norms(loss), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_logistic_loss_and_surrogate_against_the_plain_formulas():
+    y, u = torch.tensor([1.0, -1, 1], dtype=torch.float64), torch.tensor([0.3, 2.0, -800.0], dtype=torch.float64)
+    value, derivative = LogisticLoss(y)(u)
+    assert value.item() == pytest.approx((np.log1p(np.exp(-0.3)) + np.log1p(np.exp(2.0)) + 800) / 3)
+    expected = [-1 / (1 + np.exp(0.3)) / 3, 1 / (1 + np.exp(-2.0)) / 3, -1 / 3]
+    np.testing.assert_allclose(derivative, expected)
+    surrogate = LogisticLoss(y).surrogate(u)
+    assert surrogate.item() == pytest.approx(derivative.abs().sum().item())
+    with pytest.raises(ParameterError, match=r"\+1 or -1"):
+        LogisticLoss(torch.tensor([0.0, 1.0]))
+
+
+def test_losses_of_runs_with_labels_of_their_own():
+    y = torch.tensor([[1.0, -1], [1, 1]], dtype=torch.float64)
+    both, u = LogisticLoss(y, runs_axis=True), torch.tensor([[0.2, 0.1], [3.0, -1]], dtype=torch.float64)
+    values, derivatives = both(u)
+    for run in range(2):
+        value, derivative = both.select(run)(u[run])
+        torch.testing.assert_close((value, derivative), (values[run], derivatives[run]))
+
+
+def test_the_width_must_be_even():
+    with pytest.raises(ParameterError, match="even"):
+        ResidualReLU(D, 7, 2, 0.5, seed=0)
+
+
+def test_flip_cheapest_flips_as_many_as_any_set_within_the_budget():
+    z = torch.tensor([0.3, -0.1, 0.7, 0.2, -0.4, 0.05], dtype=torch.float64)
+    for budget in (0.0, 0.04, 0.06, 0.25, 0.4, 5.0):
+        affordable = [
+            len(chosen)
+            for size in range(len(z) + 1)
+            for chosen in itertools.combinations(range(len(z)), size)
+            if (z[list(chosen)] * near.PAST_ZERO).norm() <= budget
+        ]
+        change = near.flip_cheapest(z, budget)
+        assert change.norm() <= budget
+        assert (((z + change) > 0) != (z > 0)).sum().item() == max(affordable)
+    assert near.flip_cheapest(z, 5.0, among=z > 0).nonzero().flatten().tolist() == [0, 2, 3, 5]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_change_stays_in_the_neighbourhood(rule):
+    net, x, tau = net_of(rule, m=64), inputs(), 0.2
+    c = torch.ones(len(x), dtype=torch.float64)
+    for changes in (near.gaussian(net, tau, seed=0), near.along_gradient(net, x, c, tau)):
+        np.testing.assert_allclose([change.norm() for change in changes], tau, rtol=1e-12)
+    for changes in (near.flip_patterns(net, x[0], tau), near.flip_last_layer(net, x[0], tau)):
+        assert max(change.norm() for change in changes) <= tau * (1 + 1e-12)
+
+
+def test_flipping_reaches_the_closed_form_for_the_largest_share():
+    """Against `ref_flip`, which is derived from the density of Gaussian pre-activations, in the first layer."""
+    net, x = net_of("1/L", m=2000, L=1), inputs(8)
+    for tau in (0.05, 0.2):
+        shares = [near.flipped(net, near.moved(net, near.flip_patterns(net, point, tau)), point[None])[0, 0] for point in x]
+        assert np.mean(shares) == pytest.approx(float(frei2019.ref_flip(tau)), rel=0.06)
+
+
+def test_flipping_the_last_layer_changes_f_by_the_moved_pre_activations():
+    net, x, tau = net_of("1/L", m=256), inputs(1), 0.3
+    changes = near.flip_last_layer(net, x[0], tau)
+    residual = near.moved(net, changes).outputs(x) - net.outputs(x) - net.linear_change(x, changes)
+    h = net.forward(x)[0][-2][0]
+    z, moved_to = h @ net.W[-1], h @ (net.W[-1] + changes[-1])
+    flipped = z.sign() != moved_to.sign()
+    np.testing.assert_allclose(moved_to[flipped], -z[flipped], rtol=1e-9)
+    assert residual.item() == pytest.approx(z[flipped].abs().sum().item())
+    assert flipped.any()
+
+
+def test_spread_is_the_bounds_distance():
+    net = net_of("1/L")
+    changes = near.gaussian(net, 0.5, seed=1)
+    other = near.moved(net, changes)
+    expected = frei2019.h_dist([W.numpy() for W in other.W], [W.numpy() for W in net.W], net.theta)
+    assert near.spread(net, changes).item() == pytest.approx(float(expected))
+
+
+def test_ascent_starts_at_the_linear_maximiser_and_does_not_leave_the_neighbourhood():
+    """For a small radius the net is linear, and the supremum is tau times the sum of the gradients' norms."""
+    net, x = net_of("1/L", m=32), inputs()
+    signs = torch.tensor([1.0, -1, -1, 1, 1, -1], dtype=torch.float64)
+    for tau in (1e-4, 0.5):
+        values, linear = near.ascent(net, x, signs, tau, steps=5), tau * near.linear_complexity(net, x, signs).sum()
+        assert len(values) == 6
+        if tau < 1e-3:
+            np.testing.assert_allclose(values, linear, rtol=1e-3)
+
+
+def test_training_at_depth_measures_what_its_curves_say():
+    data = load("margin-sphere", n_train=40, n_test=200, d=D, rho=0.2, seed=0)
+    result = train_at_depth(data, 16, 3, "1/L", [0.1, 0.05], 30, seeds=[0, 0], at=[0, 30], gradients_at=[0])
+    assert result["loss"].shape == result["surrogate"].shape == (2, 31)
+    assert result["distance"].shape == (2, 2, 4)
+    assert result["gradients"].shape == (2, 1, 4, 2)
+    net = ResidualReLU(D, 16, 3, 1 / 3, seed=0)
+    wrong = (net.outputs(data.x_test) * data.y_test <= 0).double().mean().item()
+    assert result["test_error"][:, 0].tolist() == [wrong, wrong]
+    # One step along the gradient lowers the loss by eta |grad|^2 to first order.
+    squared = (result["gradients"][:, 0, :, 0] ** 2).sum(-1)
+    tiny = train_at_depth(data, 16, 3, "1/L", 1e-7, 1, seeds=[0], at=[1])
+    assert (tiny["loss"][0, 0] - tiny["loss"][0, 1]) / 1e-7 == pytest.approx(squared[0], rel=1e-4)
+    assert result["surrogate"][0, -1] < result["surrogate"][0, 0]
+
+
+def test_a_run_that_diverges_is_nan_and_the_others_go_on():
+    data = load("margin-sphere", n_train=40, n_test=50, d=D, rho=0.2, seed=0)
+    result = train_at_depth(data, 16, 6, "1", [1e200, 0.01], 5, seeds=[0, 1], at=[5])
+    assert np.isnan(result["test_error"][0, 0])
+    assert np.isfinite(result["surrogate"][1]).all()
