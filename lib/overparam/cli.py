@@ -71,6 +71,7 @@ def run(
     spec, parameters, resources, folder = workflow.plan(claim, profile, overrides)
     if dry_run:
         _show_plan(spec, parameters, resources, folder)
+        _show_estimate(claim, profile, overrides)
         return
     started = time.monotonic()
     try:
@@ -110,7 +111,18 @@ def _show_plan(spec, parameters, resources, folder):
     print(f"would write to {paths.FIGURES / folder / spec.notebook}")
     for name, value in parameters.items():
         print(f"  {name} = {value!r}")
-    print("resources: " + (", ".join(f"{k} {v}" for k, v in resources.items()) or "within the profile's budget"))
+    declared = {k: v for k, v in resources.items() if k != "sample"}
+    print("resources: " + (", ".join(f"{k} {v}" for k, v in declared.items()) or "within the profile's budget"))
+
+
+def _show_estimate(claim, profile, overrides):
+    from . import estimate
+
+    cost = estimate.of(claim, profile, overrides)
+    print(
+        f"from shapes: {cost.peak_bytes / 2**20:.0f} MB of tensors, {cost.flops:.1e} operations in products and "
+        f"factorizations, {cost.minutes:.1f} minutes at {estimate.RATE / 1e12:.0f} TFLOP/s"
+    )
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

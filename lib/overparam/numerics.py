@@ -50,10 +50,11 @@ def float32_relu_gram(x, exact_diagonal):
 def stable_relu_gram(x):
     """Eq. (3) with the angle 2 arctan(|x - x'| / |x + x'|), which keeps inputs apart that are nearer than 1e-8.
 
-    x: unit-norm float64 (n, d), n small: takes n^2 d differences. Returns (n, n), symmetric, the diagonal 1/2.
+    x: unit-norm float64 (n, d). Takes n^2 d differences. Returns (n, n), symmetric, the diagonal 1/2.
     Source of the angle: W. Kahan, "How futile are mindless assessments of roundoff", 2006, Section 12.
     """
-    angles = torch.stack([2 * torch.atan2((row - x).norm(dim=1), (row + x).norm(dim=1)) for row in x])
+    apart, together = (torch.cdist(x, other, compute_mode="donot_use_mm_for_euclid_dist") for other in (x, -x))
+    angles = 2 * torch.atan2(apart, together)
     gram = angles.cos() * (0.5 - angles / (2 * math.pi))
     return (gram + gram.T) / 2
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from overparam import claims, cli, workflow
+from overparam import claims, workflow
 from overparam.parameters import notebook_parameters
 from overparam.paths import NOTEBOOKS, PROFILES
 
@@ -120,16 +120,3 @@ def test_check_names_are_unique_and_tags_decide_something():
             assert not check.superseded_by or (check.superseded_by in names and check.reason)
         for group in spec.partly_if:
             assert set(group) <= set(names)
-
-
-@pytest.mark.parametrize("stem", STEMS)
-def test_the_paper_profile_says_what_it_costs_before_it_runs(stem, capsys):
-    """Memory and minutes are printed by a dry run; what exceeds one GPU or ten minutes resumes, or names its limit."""
-    cli.run(stem, profile="paper", p=None, threads=None, dry_run=True, as_json=False)
-    printed = capsys.readouterr().out
-    resources = claims.profile_parameters(stem, "paper")[2]
-    assert f"memory_mb {resources['memory_mb']}" in printed
-    assert f"minutes {resources['minutes']}" in printed
-    assert resources["memory_mb"] <= 139 * 1024
-    resumable = any("checkpoints" in source(cell) for cell in code(stem))
-    assert resources["minutes"] <= 10 or resumable or resources.get("limit")
