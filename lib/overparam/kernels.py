@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from .errors import ParameterError
 
+LARGE = 5000  # rows from which progress is shown
 BLOCK = 256  # rows at a time: the working set stays in the cache, and only the result is n x n
 
 
@@ -97,7 +99,9 @@ def _float64(x):
 
 
 def _blocks(n):
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+    """Slices of at most BLOCK rows; a large matrix shows a bar on a terminal."""
+    blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+    return tqdm(blocks, "rows of the Gram matrix", leave=False, disable=None if n >= LARGE else True)
 
 
 def _mirrored(lower, diagonal):

@@ -140,7 +140,7 @@ def _execute(spec, parameters, partial, log, environment):
             os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
             papermill.execute_notebook(
                 spec.path, partial, parameters, kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
-                progress_bar=False, config=config,
+                progress_bar=sys.stderr.isatty(), config=config,
                 extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:

@@ -48,7 +48,7 @@ class LeakyDescent:
     """
 
     def __init__(self, A, W, B, slopes, x):
-        self.x, self.B = x, B
+        self.B = B
         self.W = list(W.unbind(-3))
         self.A = A
         self.gramA = A.mT @ A
@@ -56,9 +56,15 @@ class LeakyDescent:
         self.P = torch.zeros_like(self.V0)
         self.negative = slopes[..., 1, None, None]
         self.jump = slopes[..., 0, None, None] - self.negative
-        shape = (*self.V0.shape[:-2], x.shape[-2], A.shape[-2])
-        self.g, self.h, self.slope = ([x.new_empty(shape) for _ in self.W] for _ in range(3))
-        self.delta, self.back = x.new_empty(shape), x.new_empty(shape)
+        self.load(x)
+
+    def load(self, x):
+        """Take other inputs (..., n, p), a batch of them say; buffers are kept where n stays the same."""
+        self.x = x
+        shape = (*self.V0.shape[:-2], x.shape[-2], self.A.shape[-2])
+        if not hasattr(self, "delta") or self.delta.shape != shape:
+            self.g, self.h, self.slope = ([x.new_empty(shape) for _ in self.W] for _ in range(3))
+            self.delta, self.back = x.new_empty(shape), x.new_empty(shape)
 
     @property
     def state(self):
@@ -90,6 +96,35 @@ class LeakyDescent:
             torch.matmul(delta, self.W[l], out=back)
             _accumulate(self.W[l], delta.mT, self.h[l - 1])
             delta, back = back, delta
+
+    def predict(self, x):
+        """Outputs (..., n, d) at other inputs x (n, p)."""
+        h = x @ (self.V0 + self.P @ self.gramA).mT
+        for l in range(len(self.W)):
+            g = h if l == 0 else h @ self.W[l].mT
+            h = g * (self.negative + self.jump * (g > 0))
+        return h @ self.B.mT
+
+    def sensitivities(self, v):
+        """[Z_1, .., Z_L], each (..., n, m), with v_i . df_i/dW_l = Z_{l,i} h_{l-1,i}^T; v (..., n, d). After `forward`.
+
+        Source: Guo et al. 2024, eq. (61), whose Back_{i,l} must read Back_{i,l+1}.
+        """
+        delta, rows = v @ self.B, []
+        for l in reversed(range(len(self.W))):
+            rows.append(delta * self.slope[l])
+            delta = rows[-1] @ (self.W1 if l == 0 else self.W[l])
+        return rows[::-1]
+
+    def inputs_of_layers(self):
+        """[h_0, .., h_{L-1}], each (..., n, m), at the current weights. After `forward`."""
+        return [self.x @ self.A.mT, *self.h[:-1]]
+
+    def gram(self):
+        """Gram matrices of the gradients by W_1, .., W_L of a net with one output, (..., L, n, n). After `forward`."""
+        ones = self.h[-1].new_ones(*self.h[-1].shape[:-1], 1)
+        pairs = zip(self.inputs_of_layers(), self.sensitivities(ones), strict=True)
+        return torch.stack([(h @ h.mT) * (z @ z.mT) for h, z in pairs], -3)
 
 
 def _accumulate(W, left, right):

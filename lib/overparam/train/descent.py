@@ -52,16 +52,17 @@ def gradient_descent(
         raise ParameterError("the loss is always recorded; give the log another name")
     if isinstance(at, dict) and set(at) != set(log):
         raise ParameterError(f"at names {', '.join(at)}, but what is logged is {', '.join(log)}")
-    at = at if isinstance(at, dict) else dict.fromkeys(log, [steps] if at is None else at)
-    at = {name: sorted(set(at[name])) for name in log}
-    if any(times[0] < 0 or times[-1] > steps for times in at.values()):
-        raise ParameterError(f"at must lie in 0..{steps}, not {at}")
-    together = _better_batched(net, x) if batched is None else batched
+    at = [steps] if at is None else at
+    for times in at.values() if isinstance(at, dict) else [at]:
+        if len(times) == 0 or min(times) < 0 or max(times) > steps:
+            raise ParameterError(f"at must lie in 0..{steps}, not {list(times)}")
+    at = {name: sorted(set(at[name] if isinstance(at, dict) else at)) for name in log}
+    together = better_batched(net, x) if batched is None else batched
 
     def work(run):
         return _descend(net, x, loss, etas if run is None else etas[run], run, steps, log, at, checkpoint)
 
-    curves = [work(None)] if together else _in_threads(work, net.runs, x.device)
+    curves = [work(None)] if together else in_threads(work, net.runs, x.device)
     joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
     if together:
         joined = {name: stacked[0] for name, stacked in joined.items()}
@@ -73,13 +74,14 @@ def gradient_descent(
     return history
 
 
-def _better_batched(net, x):
+def better_batched(net, x):
     """A GPU is filled by one wide net, and a CPU's cache by one small net: below that, runs go together."""
     n = x.shape[-2]
     return n * net.m <= 2_000_000 if x.device.type == "cuda" else n <= 100 and net.m <= 64
 
 
-def _in_threads(work, runs, device):
+def in_threads(work, runs, device):
+    """[work(0), .., work(runs - 1)], in as many threads as torch has been given, one thread each."""
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     if threads == 1 or runs == 1:
         return [work(run) for run in range(runs)]

@@ -7,6 +7,15 @@ import torch
 from ..errors import ParameterError
 
 
+def _of_run(loss, run):
+    """A copy of a loss with the labels of one run (int); the loss itself for None, or where all runs share them."""
+    if run is None or not loss.runs_axis:
+        return loss
+    chosen = copy.copy(loss)
+    chosen.y, chosen.runs_axis = loss.y[run], False
+    return chosen
+
+
 class SquaredLoss:
     """scale * sum over examples (and outputs) of (u - y)^2, per run.
 
@@ -19,14 +28,18 @@ class SquaredLoss:
         scales = {"sum": 1.0, "halfsum": 0.5, "mean": 1.0 / count}
         if form not in scales:
             raise ParameterError(f"loss form must be one of {', '.join(scales)}, not {form!r}")
-        self.y, self.scale, self.runs_axis = y, scales[form], runs_axis
+        self.y, self.form, self.scale, self.runs_axis = y, form, scales[form], runs_axis
 
     def select(self, run):
         """The loss of one run (int); of all for None."""
-        if run is None or not self.runs_axis:
-            return self
-        chosen = object.__new__(SquaredLoss)
-        chosen.y, chosen.scale, chosen.runs_axis = self.y[run], self.scale, False
+        return _of_run(self, run)
+
+    def rows(self, index):
+        """The loss of some of the examples; `mean` is then the mean over these."""
+        chosen = copy.copy(self)
+        chosen.y = self.y[:, index] if self.runs_axis else self.y[index]
+        if self.form == "mean":
+            chosen.scale = self.scale * len(self.y[0] if self.runs_axis else self.y) / len(index)
         return chosen
 
     def __call__(self, u):
@@ -34,6 +47,50 @@ class SquaredLoss:
         residual = u - self.y
         own = self.y.ndim - (1 if self.runs_axis else 0)
         return residual.square().sum(tuple(range(-own, 0))) * self.scale, residual.mul_(2 * self.scale)
+
+
+class CrossEntropyLoss:
+    """Mean over examples of -log softmax(u)_y, per run; y: class numbers (n,), the same for all runs."""
+
+    runs_axis = False
+
+    def __init__(self, y):
+        self.y, self.scale = y.long(), 1 / len(y)
+
+    def select(self, run):
+        return self
+
+    def rows(self, index):
+        """The loss of some of the examples: the mean over these."""
+        return CrossEntropyLoss(self.y[index])
+
+    def __call__(self, u):
+        """(value, derivative by u): value () or (R,), derivative (..., n, k) for u (..., n, k)."""
+        logs = torch.log_softmax(u, -1)
+        picked = logs.gather(-1, self.y.expand(u.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+        derivative = logs.exp()
+        derivative.scatter_add_(-1, self.y.expand(u.shape[:-1]).unsqueeze(-1), -torch.ones_like(picked).unsqueeze(-1))
+        return -picked.mean(-1), derivative.mul_(self.scale)
+
+
+class ExponentialLoss:
+    """Sum over examples of exp(lam |u - y|^2) / 2, per run; its minimum is n / 2. y: (n, d), or (R, n, d) with `runs_axis`.
+
+    Source: Guo et al. 2024, eq. (137).
+    """
+
+    def __init__(self, y, lam, *, runs_axis=False):
+        self.y, self.scale, self.runs_axis = y, lam, runs_axis
+
+    def select(self, run):
+        """The loss of one run (int); of all for None."""
+        return _of_run(self, run)
+
+    def __call__(self, u):
+        """(value, derivative by u): value () or (R,), derivative (..., n, d)."""
+        residual = u - self.y
+        value = torch.exp(self.scale * residual.square().sum(-1, keepdim=True))
+        return value.sum((-2, -1)) / 2, residual.mul_(self.scale * value)
 
 
 class LogisticLoss:
@@ -49,10 +106,7 @@ class LogisticLoss:
 
     def select(self, run):
         """The loss of one run (int); of all for None."""
-        chosen = copy.copy(self)
-        if run is not None and self.runs_axis:
-            chosen.y, chosen.runs_axis = self.y[run], False
-        return chosen
+        return _of_run(self, run)
 
     def __call__(self, u):
         """(value, derivative by u): value () or (R,), derivative of the shape of u, (n,) or (R, n)."""

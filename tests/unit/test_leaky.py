@@ -1,0 +1,143 @@
+"""The leaky net's gradients, Gram matrices and stochastic training, and its losses, against autograd."""
+
+import numpy as np
+import pytest
+import torch
+
+from overparam.errors import ParameterError
+from overparam.nets.deep_relu import LeakyMLP
+from overparam.train import (
+    Checkpoint,
+    CrossEntropyLoss,
+    ExponentialLoss,
+    SquaredLoss,
+    gradient_descent,
+    stochastic_gradient_descent,
+)
+from overparam.train.stochastic import _order
+
+N, P, M, L = 7, 4, 6, 3
+ALPHAS = [-1.0, 0.0, 0.5]
+
+
+def net_of(d=1):
+    return LeakyMLP(P, M, d, L, alphas=ALPHAS, seeds=[0, 1, 2], dtype=torch.float64)
+
+
+def inputs(n=N):
+    return torch.randn(n, P, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+
+def by_hand(net, run, W, x):
+    """Algorithm 1 as printed, for autograd."""
+    alpha, norm = ALPHAS[run], (1 + ALPHAS[run] ** 2) ** 0.5
+    h = x @ net.A[run].T
+    for w in W:
+        g = h @ w.T
+        h = torch.where(g >= 0, g, alpha * g) / norm
+    return h @ net.B[run].T
+
+
+@pytest.mark.parametrize("run", range(3))
+def test_gram_and_sensitivities_are_autograds(run):
+    net, x = net_of(), inputs()
+    W = [w.clone().requires_grad_() for w in net.W[run]]
+    outputs = by_hand(net, run, W, x)[:, 0]
+    grads = [torch.autograd.grad(f, W, retain_graph=True) for f in outputs]
+    descent = net.descent(x, run)
+    torch.testing.assert_close(descent.forward()[:, 0], outputs.detach())
+    torch.testing.assert_close(descent.predict(x)[:, 0], outputs.detach())
+    for l, gram in enumerate(descent.gram()):
+        rows = torch.stack([g[l].flatten() for g in grads])
+        torch.testing.assert_close(gram, rows @ rows.T)
+    rows = descent.sensitivities(torch.full((N, 1), 2.0, dtype=torch.float64))
+    for l, (z, h) in enumerate(zip(rows, descent.inputs_of_layers(), strict=True)):
+        torch.testing.assert_close(torch.einsum("im,ik->imk", z, h), torch.stack([2 * g[l] for g in grads]))
+
+
+def test_all_runs_at_once_give_the_gram_matrices_of_each():
+    net, x = net_of(), inputs()
+    together = net.descent(x)
+    together.forward()
+    for run in range(3):
+        alone = net.descent(x, run)
+        alone.forward()
+        torch.testing.assert_close(together.gram()[run], alone.gram())
+
+
+@pytest.mark.parametrize("make", [lambda y: SquaredLoss(y, "sum"), lambda y: SquaredLoss(y, "mean"), CrossEntropyLoss])
+@pytest.mark.parametrize("batched", [False, True])
+def test_stochastic_descent_is_autograds(make, batched):
+    d, eta, epochs, batch = 3, 0.05, 3, 3
+    net, x = net_of(d), inputs()
+    y = torch.arange(N) % d if make is CrossEntropyLoss else torch.linspace(-1, 1, N * d).double().reshape(N, d)
+    log = {"f": lambda run: run.predict(x)}
+    history = stochastic_gradient_descent(net, x, make(y), eta, epochs, batch=batch, seed=5, log=log, batched=batched)
+    for run in range(3):
+        W = [w.clone().requires_grad_() for w in net.W[run]]
+        losses = [reference(make, by_hand(net, run, W, x), y)]
+        for epoch in range(epochs):
+            for index in _order(N, 5, epoch).split(batch):
+                value = reference(make, by_hand(net, run, W, x[index]), y[index])
+                grads = torch.autograd.grad(value, W)
+                W = [(w - eta * g).detach().requires_grad_() for w, g in zip(W, grads, strict=True)]
+            losses.append(reference(make, by_hand(net, run, W, x), y))
+        np.testing.assert_allclose(history.loss[run], [value.item() for value in losses], rtol=1e-10)
+        np.testing.assert_allclose(history.logs["f"][run, 0], by_hand(net, run, W, x).detach(), rtol=1e-8, atol=1e-10)
+
+
+def reference(make, u, y):
+    if make is CrossEntropyLoss:
+        return torch.nn.functional.cross_entropy(u, y)
+    squares = (u - y).square()
+    return squares.sum() if make(y).form == "sum" else squares.mean()
+
+
+def test_the_whole_set_as_one_batch_is_gradient_descent():
+    net, x = net_of(), inputs()
+    loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
+    whole = stochastic_gradient_descent(net, x, loss, 0.05, 6, batch=N, seed=0)
+    np.testing.assert_allclose(whole.loss, gradient_descent(net, x, loss, 0.05, 6).loss, rtol=1e-12)
+
+
+def test_a_killed_stochastic_training_goes_on_to_the_same_end(tmp_path):
+    net, x = net_of(), inputs()
+    loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
+    expected = stochastic_gradient_descent(net, x, loss, 0.05, 8, batch=3, seed=0, batched=False)
+    calls = []
+
+    def killed(run):
+        calls.append(run)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return run.forward().sum()
+
+    options = {"batch": 3, "seed": 0, "batched": False, "at": range(9), "log": {"f": killed}}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.raises(KeyboardInterrupt):
+        stochastic_gradient_descent(net, x, loss, 0.05, 8, checkpoint=Checkpoint(tmp_path / "c", every=0), **options)
+    resumed = stochastic_gradient_descent(net, x, loss, 0.05, 8, checkpoint=Checkpoint(tmp_path / "c"), **options)
+    torch.set_num_threads(threads)
+    assert torch.equal(resumed.loss, expected.loss)
+    assert len(calls) < 2 * 27  # it did not start anew
+
+
+@pytest.mark.parametrize("runs_axis", [False, True])
+def test_exponential_loss_is_autograds(runs_axis):
+    u = torch.randn(2, N, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    y = torch.linspace(-1, 1, N, dtype=torch.float64)[:, None]
+    y = torch.stack([y, 2 * y]) if runs_axis else y
+    value, derivative = ExponentialLoss(y, 0.3, runs_axis=runs_axis)(u.detach())
+    expected = torch.exp(0.3 * (u - y) ** 2).sum((1, 2)) / 2
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(derivative, torch.autograd.grad(expected.sum(), u)[0])
+
+
+def test_bad_batches_are_refused():
+    loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
+    for wrong in ({"batch": N + 1}, {"batch": 0}):
+        with pytest.raises(ParameterError, match="batch"):
+            stochastic_gradient_descent(net_of(), inputs(), loss, 0.1, 1, seed=0, **wrong)
+    with pytest.raises(ParameterError, match="at must lie"):
+        stochastic_gradient_descent(net_of(), inputs(), loss, 0.1, 1, batch=2, seed=0, at=[2])
