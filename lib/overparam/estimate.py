@@ -1,4 +1,4 @@
-"""What a profile would cost, from shapes alone: a notebook's experiment run on the meta device, where tensors hold no data.
+"""What a profile would cost, from shapes alone: a notebook's experiment on the meta device, where tensors hold no data.
 
 The cells before the first figure are executed with the profile's parameters. Trainings take one step, counted as many
 times as they have steps; data sets have the size that is asked for, and no content; numbers that the code reads off a
@@ -22,7 +22,7 @@ from torch.utils.flop_counter import flop_registry
 
 from . import claims, data, provenance, workflow
 from .errors import ClaimError
-from .train import descent
+from .train import descent, stochastic
 
 RATE = 40e12  # operations a second that one GPU sustains in float32 and in float64; the peak of an H200 is 67e12
 PIXELS = {"mnist": 784, "fashion-mnist": 784, "cifar10": 3072, "cifar100": 3072}
@@ -168,7 +168,9 @@ def _load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=No
     """A data set of the size asked for."""
     info = data.sources.entry(name)
     share = len(classes) / 10 if classes else 1
-    sizes = [int(info.get(k, SPLIT[k] * share)) if n is None else n for k, n in (("n_train", n_train), ("n_test", n_test))]
+    sizes = [
+        int(info.get(k, SPLIT[k] * share)) if n is None else n for k, n in (("n_train", n_train), ("n_test", n_test))
+    ]
     columns = options.get("d") or PIXELS.get(name) or COLUMNS.get(name) or 20
     tensors = []
     for size in sizes:
@@ -176,19 +178,18 @@ def _load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=No
     return data.DataSet(*tensors, name, "shapes", None, transform or "raw", {})
 
 
-def _one_step(meter):
-    """`gradient_descent` that takes one step and counts it as many times as there are to be."""
-    real = descent.gradient_descent
+def _one_step(real, meter):
+    """A training that takes one step, or one epoch, and counts it as many times as there are to be."""
 
-    def gradient_descent(net, x, loss, eta, steps, *, log=None, at=None, checkpoint=None, **options):
+    def train(net, x, loss, eta, steps, *, log=None, at=None, checkpoint=None, allow_divergence=False, **options):
         before = meter.flops
-        history = real(net, x, loss, eta, 1, log=log, at=[1], batched=options.get("batched"), allow_divergence=True)
+        history = real(net, x, loss, eta, 1, log=log, at=[1], allow_divergence=True, **options)
         meter.flops += (meter.flops - before) * (steps - 1)
         times = {name: _count(at[name] if isinstance(at, dict) else at) for name in history.logs}
         logs = {k: v.expand(v.shape[0], times[k], *v.shape[2:]) for k, v in history.logs.items()}
         return descent.History(history.loss[:, :1].expand(-1, steps + 1), logs)
 
-    return gradient_descent
+    return train
 
 
 def _count(at):
@@ -235,7 +236,8 @@ def _patches(meter):
     replaced = {
         claims.Claim: _Recorder,
         data.load: _load,
-        descent.gradient_descent: _one_step(meter),
+        descent.gradient_descent: _one_step(descent.gradient_descent, meter),
+        stochastic.stochastic_gradient_descent: _one_step(stochastic.stochastic_gradient_descent, meter),
         scipy.linalg.cho_factor: lambda a, *args, **kwargs: (_solved(meter, a, 1 / 3), True),
         scipy.linalg.cholesky: lambda a, *args, **kwargs: _solved(meter, a, 1 / 3),
         scipy.linalg.lu_factor: lambda a, *args, **kwargs: (_solved(meter, a, 2 / 3), None),
@@ -260,4 +262,3 @@ def _patches(meter):
 def _solved(meter, a, factor):
     meter.flops += factor * len(a) ** 3
     return a
-

@@ -36,8 +36,8 @@ def gradient_descent(
 
     net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: gives (value, derivative) at the
     outputs, and `select(run)`; eta: one step size, or a list of one per run.
-    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`: steps from 0 to `steps`
-    (by default `steps` alone: after the last one), as one list for all names or as {name: list}.
+    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`: steps from 0 to
+    `steps` (by default `steps` alone: after the last one), as one list for all names or as {name: list}.
     batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given, one
     thread each, so that the numbers do not depend on how many there are. None decides by device and size.
     checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless `allow_divergence`.

@@ -74,9 +74,9 @@ class CrossEntropyLoss:
 
 
 class ExponentialLoss:
-    """Sum over examples of exp(lam |u - y|^2) / 2, per run; its minimum is n / 2. y: (n, d), or (R, n, d) with `runs_axis`.
+    """Sum over examples of exp(lam |u - y|^2) / 2, per run; its minimum is n / 2.
 
-    Source: Guo et al. 2024, eq. (137).
+    y: (n, d), or (R, n, d) with `runs_axis`. Source: Guo et al. 2024, eq. (137).
     """
 
     def __init__(self, y, lam, *, runs_axis=False):
