@@ -22,7 +22,7 @@ from torch.utils.flop_counter import flop_registry
 
 from . import claims, data, provenance, workflow
 from .errors import ClaimError
-from .train import descent, stochastic
+from .train import autograd, descent, stochastic
 
 RATE = 40e12  # operations a second that one GPU sustains in float32 and in float64; the peak of an H200 is 67e12
 PIXELS = {"mnist": 784, "fashion-mnist": 784, "cifar10": 3072, "cifar100": 3072}
@@ -76,7 +76,7 @@ class _Shapes(TorchFunctionMode):
             dtypes = [a for a in (*args[1:], *kwargs.values()) if isinstance(a, torch.dtype)]
             dtypes += [a.dtype for a in args[1:] if isinstance(a, torch.Tensor)]
             return func(args[0], dtypes[0]) if dtypes else args[0]
-        if "generator" in kwargs or name in _FACTORIES:
+        if kwargs.get("generator") is not None or name in _FACTORIES:
             kwargs.pop("generator", None)
             kwargs["device"] = "meta"
         made = func(*args, **kwargs)
@@ -171,10 +171,10 @@ def _load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=No
     sizes = [
         int(info.get(k, SPLIT[k] * share)) if n is None else n for k, n in (("n_train", n_train), ("n_test", n_test))
     ]
-    columns = options.get("d") or PIXELS.get(name) or COLUMNS.get(name) or 20
-    tensors = []
+    columns = options.get("d") or options.get("length") or PIXELS.get(name) or COLUMNS.get(name) or 20
+    kind, tensors = torch.int64 if info["kind"] == "text" else dtype, []
     for size in sizes:
-        tensors += [torch.empty(size or 0, columns, dtype=dtype), torch.empty(size or 0, dtype=dtype)]
+        tensors += [torch.empty(size or 0, columns, dtype=kind), torch.empty(size or 0, dtype=dtype)]
     return data.DataSet(*tensors, name, "shapes", None, transform or "raw", {})
 
 
@@ -188,6 +188,19 @@ def _one_step(real, meter):
         times = {name: _count(at[name] if isinstance(at, dict) else at) for name in history.logs}
         logs = {k: v.expand(v.shape[0], times[k], *v.shape[2:]) for k, v in history.logs.items()}
         return descent.History(history.loss[:, :1].expand(-1, steps + 1), logs)
+
+    return train
+
+
+def _one_epoch(real, meter):
+    """A training by autograd, likewise, and one look at the losses for all of them."""
+
+    def train(module, sets, loss, eta, epochs, batch, seed, at, checkpoint):
+        for passes, looks, times in ((1, [], epochs), (0, [0], len(at))):
+            before = meter.flops
+            curve = real(module, sets, loss, eta, passes, batch, seed, looks, None)
+            meter.flops += (meter.flops - before) * (times - 1)
+        return curve.expand(-1, len(at))
 
     return train
 
@@ -238,6 +251,7 @@ def _patches(meter):
         data.load: _load,
         descent.gradient_descent: _one_step(descent.gradient_descent, meter),
         stochastic.stochastic_gradient_descent: _one_step(stochastic.stochastic_gradient_descent, meter),
+        autograd._train: _one_epoch(autograd._train, meter),
         scipy.linalg.cho_factor: lambda a, *args, **kwargs: (_solved(meter, a, 1 / 3), True),
         scipy.linalg.cholesky: lambda a, *args, **kwargs: _solved(meter, a, 1 / 3),
         scipy.linalg.lu_factor: lambda a, *args, **kwargs: (_solved(meter, a, 2 / 3), None),

@@ -99,6 +99,20 @@ def linear_complexity(net, x, signs):
     return torch.stack([g.norm() for g in net.gradients(x, signs)]) / len(signs)
 
 
+def linear_complexities(net, x, signs):
+    """What `linear_complexity` gives, for many sign vectors (draws, n) at once: (draws, L + 1).
+
+    |sum_i xi_i df(x_i)/dW_l|^2 = xi^T G xi, where G_ij = <df(x_i)/dW_l, df(x_j)/dW_l> is the product of the Gram
+    entries of the layer's inputs and of its sensitivities, as each gradient has rank one.
+    """
+    activations, patterns = net.forward(x)
+    parts = []
+    for a, b in zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True):
+        gram = (a @ a.mT) * (b @ b.mT)
+        parts.append(((signs @ gram) * signs).sum(-1).clamp(min=0).sqrt())
+    return torch.stack(parts, -1) / signs.shape[-1]
+
+
 def ascent(net, x, signs, tau, steps=40):
     """Lower estimates of sup sum_i xi_i (f_W(x_i) - f_{W(0)}(x_i)) / n over the tau-neighbourhood, (steps + 1,).
 

@@ -60,12 +60,13 @@ def test_stored_outputs_come_from_one_run_from_top_to_bottom(stem):
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_stored_verdict_is_the_one_of_the_registered_checks(stem):
-    """The printed table names every check that applies at smoke size."""
+    """The printed tables name every claim that the notebook serves, and every check that applies at smoke size."""
     printed = "".join("".join(o["text"]) for o in code(stem)[-1]["outputs"])
-    assert "[smoke]" in printed
-    for check in claims.spec(stem).checks:
-        if "smoke" in check.profiles:
-            assert check.name in printed
+    for claim in workflow.served(stem):
+        assert f"{claim}  [smoke]" in printed
+        for check in claims.spec(claim).checks:
+            if "smoke" in check.profiles:
+                assert check.name in printed
 
 
 @pytest.mark.parametrize("stem", STEMS)

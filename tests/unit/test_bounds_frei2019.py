@@ -93,15 +93,28 @@ FORMULAS = [
         {},
         lambda m, gamma, abar: m * (gamma * abar) ** 2 / 67,
     ),
+    (
+        "propC5_width",
+        {"gamma": 0.17, "d": 20, "L": 9, "delta": 0.07},
+        {"C": 1.7},
+        lambda gamma, d, L, delta, C: -C * (mp.log(gamma**d) - mp.log(L / delta)) / gamma**2,
+    ),
 ]
 BY_NAME = {name: (arguments, constants) for name, arguments, constants, _ in FORMULAS}
 DEFAULTS = {"lemB2_product": {"C": 2 * math.sqrt(2)}, "lem43_lower": {"C": 1 / (150 * 16**2)}}
 BY_NAME["thm35_eta_max"] = {"tau": 0.3, "m": 900, "gamma": 0.17}, {}
+BY_NAME["thm35_own_width"] = {"d": 20, "L": 16, "n": 200, "gamma": 0.1, "delta": 0.05}, {}
+BY_NAME["thm35_width_terms"] = {"tau": 0.3, "d": 20, "L": 16, "n": 200, "gamma": 0.1, "delta": 0.05, "m": 900}, {}
 BY_NAME["thm35_width"] = {"tau": 0.3, "d": 20, "L": 16, "n": 200, "gamma": 0.1, "delta": 0.05, "m": 900}, {}
 BY_NAME["cor37_sizes"] = {"eps": 0.1, "gamma": 0.1, "n": 200, "d": 20, "delta": 0.05}, {}
 BY_NAME["ref_norm"] = {"theta": 0.1, "L": 10}, {}
+BY_NAME["ref_gradients"] = {"L": 10, "theta": 0.1}, {}
 BY_NAME["ref_flip"] = {"tau": 0.1}, {}
 BY_NAME["ref_resid"] = {"tau": 0.1, "m": 900, "xnorm": 1.4}, {}
+BY_NAME["ref_resid_gaussian"] = {"tau": 0.1, "d": 20, "theta": 0.1, "L": 10}, {}
+BY_NAME["ref_norm_wide"] = {"theta": 0.1, "L": 10}, {}
+BY_NAME["ref_near_zero"] = {"m": 900, "beta": 0.01, "xnorm": 1.4}, {}
+BY_NAME["ref_sparse"] = {"m": 900, "s": 40}, {}
 
 OUT_OF_RANGE = [
     *[("n", 0), ("n", math.nan), ("n", "many"), ("m", 1), ("d", 0), ("L", 0), ("K", 0), ("l", 0), ("l", 11), ("k", -1)],
@@ -143,6 +156,8 @@ def test_formula_equals_its_mpmath_evaluation(name, arguments, constants, expres
         ("ref_resid", "tau", 4 / 3),
         ("ref_resid", "m", 0.5),
         ("ref_resid", "xnorm", 1),
+        ("ref_resid_gaussian", "tau", 1.5),
+        ("ref_resid_gaussian", "d", -0.75),
     ],
 )
 def test_power_laws(name, letter, exponent):
@@ -234,6 +249,36 @@ def test_width_at_depths_2_and_65536(tau, gamma, d, shallow, deep):
     assert (width[0], width[-1]) == (pytest.approx(shallow, rel=1e-3), pytest.approx(deep, rel=1e-3))
     assert np.all(np.diff(width) >= 0)
     assert width == pytest.approx(b.thm35_width(tau, d, L, 200, gamma, 0.05, m=width), rel=1e-11)
+
+
+def test_the_terms_of_the_width_are_the_papers():
+    given = {"tau": 0.3, "d": 20, "L": 16, "n": 200, "gamma": 0.1, "delta": 0.05, "m": 900}
+    terms = b.thm35_width_terms(**given)
+    by_hand = {
+        "sparsity": 0.3 ** (-4 / 3) * 20 * math.log(900 / 0.015),
+        "layers": 20 * math.log(900 * 16 / 0.05),
+        "union": 0.3 ** (-2 / 3) * math.log(320) / math.log(900),
+        "margin": 100 * 20 * math.log(10),
+        "margins": 100 * math.log(320),
+        "samples": math.log(4000),
+    }
+    assert {name: value.item() for name, value in terms._asdict().items()} == pytest.approx(by_hand, rel=1e-12)
+    assert max(by_hand.values()) == pytest.approx(b.thm35_width(**given))
+    assert b.thm35_width_terms(**{**given, "L": np.array([2, 4])}).samples.shape == (2,)
+
+
+def test_the_theorems_own_width_allows_its_own_radius():
+    gamma = np.array([0.05, 0.1, 0.3])
+    m = b.thm35_own_width(20, 8, 200, gamma, 0.05)
+    tau = b.thm35_tau_max(gamma, m)
+    np.testing.assert_allclose(m, b.thm35_width(tau, 20, 8, 200, gamma, 0.05), rtol=1e-9)
+    # log m = 52.24, tau = 1e-12/52.24^1.5 = 2.65e-15: m = 1e16 * 52.24^2 * 20 * 88.8, with log(m/(0.05 tau)) = 88.8
+    assert m[1] == pytest.approx(4.847e22, rel=1e-3)
+    enough = b.thm35_own_width(20, 8, 200, gamma, 0.05, 0.5)
+    tau = b.thm35_tau_max(gamma, enough)
+    promised = b.thm35_surrogate(enough, b.thm35_Keta_max(tau, gamma, 200, 0.05) / 1e-60, 1e-60, 200, 0.05, gamma)
+    np.testing.assert_allclose(promised, 0.5, rtol=1e-9)
+    assert (enough > m).all()
 
 
 def test_width_growth_with_depth():
@@ -445,6 +490,18 @@ def test_ref_norm_is_that_of_a_wide_net():
     for _ in range(L - 1):
         x = x + np.maximum(rng.normal(0, math.sqrt(2 / m) * np.linalg.norm(x), m), 0) / L
     assert np.linalg.norm(x) / first == pytest.approx(b.ref_norm(1 / L, L), rel=0.01)
+
+
+def test_ref_gradients_by_hand():
+    half = math.sqrt(0.5)
+    assert b.ref_gradients(1, 0.3) == pytest.approx([half, half])
+    assert b.ref_gradients(2, 0.3) == pytest.approx([half * math.sqrt(1.09), 0.3 * half, half * moments(0.3, 2)])
+    assert b.ref_gradients(40, 0.1)[-1] == pytest.approx(half * moments(0.1, 40))
+    assert b.ref_gradients(3) == pytest.approx([half] * 4)
+    total = [b.ref_gradients(L, 1 / L).sum() for L in (1000, 2000, 4000)]
+    grown = math.sqrt(math.pi - 1) * (math.sinh(math.asinh(1 / math.sqrt(math.pi - 1)) + 1 / math.sqrt(math.pi)))
+    integral = grown - 1  # of ref_norm over t from 0 to 1
+    assert 2 * total[2] - total[1] == pytest.approx(half * (1 + integral + b.ref_norm(1e-9, 1e9)), rel=1e-4)
 
 
 def second_moment(c):

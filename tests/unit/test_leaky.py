@@ -9,6 +9,7 @@ from overparam.nets.deep_relu import LeakyMLP
 from overparam.train import (
     Checkpoint,
     CrossEntropyLoss,
+    ExponentialExcess,
     ExponentialLoss,
     SquaredLoss,
     gradient_descent,
@@ -132,6 +133,12 @@ def test_exponential_loss_is_autograds(runs_axis):
     expected = torch.exp(0.3 * (u - y) ** 2).sum((1, 2)) / 2
     torch.testing.assert_close(value, expected.detach())
     torch.testing.assert_close(derivative, torch.autograd.grad(expected.sum(), u)[0])
+    excess, same = ExponentialExcess(y, 0.3, runs_axis=runs_axis)(u.detach())
+    torch.testing.assert_close(excess, expected.detach() - N / 2)
+    torch.testing.assert_close(same, derivative)
+    near = torch.full((1, N, 1), 1e-4, dtype=torch.float32)
+    tiny = ExponentialExcess(torch.zeros(N, 1), 0.1)(near)[0]
+    torch.testing.assert_close(tiny, torch.full((1,), N * 0.05e-8))
 
 
 def test_bad_batches_are_refused():

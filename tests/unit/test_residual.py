@@ -9,7 +9,7 @@ import torch
 from overparam import neighbourhood as near
 from overparam.bounds import frei2019
 from overparam.data import load
-from overparam.depth import train_at_depth
+from overparam.depth import gradients_in_training, train_at_depth
 from overparam.errors import ParameterError
 from overparam.nets.residual import ResidualReLU, ResidualRuns, theta_of
 from overparam.train import LogisticLoss, gradient_descent
@@ -151,7 +151,9 @@ def test_flipping_reaches_the_closed_form_for_the_largest_share():
     """Against `ref_flip`, which is derived from the density of Gaussian pre-activations, in the first layer."""
     net, x = net_of("1/L", m=2000, L=1), inputs(8)
     for tau in (0.05, 0.2):
-        shares = [near.flipped(net, near.moved(net, near.flip_patterns(net, point, tau)), point[None])[0, 0] for point in x]
+        shares = [
+            near.flipped(net, near.moved(net, near.flip_patterns(net, point, tau)), point[None])[0, 0] for point in x
+        ]
         assert np.mean(shares) == pytest.approx(float(frei2019.ref_flip(tau)), rel=0.06)
 
 
@@ -167,12 +169,34 @@ def test_flipping_the_last_layer_changes_f_by_the_moved_pre_activations():
     assert flipped.any()
 
 
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("L", [1, 6])
+def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
+    """Root mean squares over inputs and nets; at m = 1500 what is left is noise of a few percent."""
+    x, squares = inputs(8), []
+    for seed in range(4):
+        net = net_of(rule, seed, m=1500, L=L)
+        activations, patterns = net.forward(x)
+        pairs = zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True)
+        squares.append([(a.square().sum(-1) * b.square().sum(-1)).mean() for a, b in pairs])
+    measured = np.sqrt(np.mean(squares, axis=0) / 1500)
+    np.testing.assert_allclose(measured, frei2019.ref_gradients(L, net.theta), rtol=0.06)
+
+
 def test_spread_is_the_bounds_distance():
     net = net_of("1/L")
     changes = near.gaussian(net, 0.5, seed=1)
     other = near.moved(net, changes)
     expected = frei2019.h_dist([W.numpy() for W in other.W], [W.numpy() for W in net.W], net.theta)
     assert near.spread(net, changes).item() == pytest.approx(float(expected))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_complexities_of_many_signs_are_those_of_each(rule):
+    net, x = net_of(rule), inputs()
+    signs = torch.tensor([[1.0, -1, -1, 1, 1, -1], [1, 1, 1, 1, 1, 1], [-1, 1, 1, 1, -1, -1]], dtype=torch.float64)
+    expected = torch.stack([near.linear_complexity(net, x, xi) for xi in signs])
+    torch.testing.assert_close(near.linear_complexities(net, x, signs), expected)
 
 
 def test_ascent_starts_at_the_linear_maximiser_and_does_not_leave_the_neighbourhood():
@@ -200,6 +224,30 @@ def test_training_at_depth_measures_what_its_curves_say():
     tiny = train_at_depth(data, 16, 3, "1/L", 1e-7, 1, seeds=[0], at=[1])
     assert (tiny["loss"][0, 0] - tiny["loss"][0, 1]) / 1e-7 == pytest.approx(squared[0], rel=1e-4)
     assert result["surrogate"][0, -1] < result["surrogate"][0, 0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_gradients_in_training_are_those_of_the_full_log(rule):
+    data = load("margin-sphere", n_train=30, n_test=5, d=D, rho=0.2, seed=0)
+    at, options = [0, 4, 9], {"seeds": [3, 4]}
+    full = train_at_depth(data, 16, 3, rule, 0.1, 9, at=[9], gradients_at=at, **options)
+    short = gradients_in_training(data, 16, 3, rule, 0.1, 9, at=at, **options)
+    np.testing.assert_allclose(short["gradients"], full["gradients"][..., 0], rtol=1e-9)
+    np.testing.assert_allclose(short["surrogate"], full["surrogate"][:, at], rtol=1e-12)
+    np.testing.assert_allclose(short["distance"], full["distance"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("rule", "tolerance"), [("1/L", 0.05), ("1/sqrtL", 0.06)])
+def test_gradients_at_initialization_approach_their_wide_limit(rule, tolerance):
+    L, x = 6, inputs(8)
+    net = ResidualReLU(D, 2000, L, theta_of(rule, L), seed=0)
+    activations, patterns = net.forward(x)
+    rows = zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True)
+    norms = [(a.norm(dim=1) * b.norm(dim=1)).mean().item() / 2000**0.5 for a, b in rows]
+    limit = frei2019.ref_gradient(net.theta, np.arange(1, L + 2), L)
+    np.testing.assert_allclose(norms, limit, rtol=tolerance)
+    with pytest.raises(ParameterError, match="at most L"):
+        frei2019.ref_gradient(0.1, L + 2, L)
 
 
 def test_a_run_that_diverges_is_nan_and_the_others_go_on():

@@ -9,6 +9,7 @@ ParameterError for an argument out of range and broadcasts over arrays of its sc
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import erf, ndtri
 
 from overparam.bounds._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker, float64
 from overparam.errors import ParameterError
@@ -63,17 +64,42 @@ def _sparsity_width(m, tau, d, delta):
     return tau ** (-4 / 3) * d * np.log(m / (tau * delta))
 
 
-def _width_needed(m, tau, d, L, n, gamma, delta):
-    if not np.all(m > 1):
-        raise ParameterError(f"the iteration for the width left m > 1, it came to m = {m}")
+class WidthTerms(NamedTuple):
+    """The terms of the width in Theorem 3.5, one array each, named by what the proofs need them for."""
+
+    sparsity: Any  # τ^(−4/3) d log(m/(τδ)): few ReLU patterns change (Lemma B.4)
+    layers: Any  # d log(mL/δ): activations bounded on the whole sphere (Lemma 4.1)
+    union: Any  # τ^(−2/3) log(L/δ)/log m: sparse vectors, at every layer (Lemma B.5)
+    margin: Any  # γ⁻² d log(1/γ): a margin on the whole sphere (Proposition C.5)
+    margins: Any  # γ⁻² log(L/δ): and at every layer (Proposition C.5)
+    samples: Any  # log(n/δ): balanced patterns at every sample (eq. 42)
+
+
+def _width_terms(m, tau, d, L, n, gamma, delta):
     terms = (
         _sparsity_width(m, tau, d, delta),
         d * np.log(m * L / delta),
         tau ** (-2 / 3) * np.log(L / delta) / np.log(m),
-        gamma**-2 * np.maximum(d * np.log(1 / gamma), np.log(L / delta)),
+        gamma**-2 * d * np.log(1 / gamma),
+        gamma**-2 * np.log(L / delta),
         np.log(n / delta),
     )
-    return np.maximum.reduce(np.broadcast_arrays(*terms))[()]
+    return WidthTerms(*np.broadcast_arrays(*terms))
+
+
+def _width_needed(m, tau, d, L, n, gamma, delta):
+    if not np.all(m > 1):
+        raise ParameterError(f"the iteration for the width left m > 1, it came to m = {m}")
+    return np.maximum.reduce(_width_terms(m, tau, d, L, n, gamma, delta))[()]
+
+
+@_checked
+def thm35_width_terms(tau, d, L, n, gamma, delta, m):
+    """The terms at the width m whose largest, times C, `thm35_width` is; τ > 0. Returns WidthTerms.
+
+    The paper's maximum inside a maximum, E of `thm35_width`, is two terms here. Frei et al. 2019, Theorem 3.5.
+    """
+    return _width_terms(m, tau, d, L, n, gamma, delta)
 
 
 @_checked
@@ -92,6 +118,24 @@ def thm35_width(tau, d, L, n, gamma, delta, m=None, *, C=1.0, rtol=1e-12):
         return C * _width_needed(m, tau, d, L, n, gamma, delta)
 
     return _fixed_point(needed, np.float64(100), rtol) if m is None else needed(m)
+
+
+@_checked
+def thm35_own_width(d, L, n, gamma, delta, error=None, *, nu=1.0, nu2=1.0, C=1.0):
+    """The m at which the largest τ that Theorem 3.5 allows meets the theorem's own condition on the width.
+
+    That is m = `thm35_width` with τ = `thm35_tau_max`(γ, m). error: if given, m is also so large that (ii), at the
+    longest time Kη allowed, promises E_S ≤ error: m ≥ error⁻² γ⁻⁸ τ⁻² log(n/δ)/ν″, with constant 1 in (ii).
+    By iteration, as in `thm35_width`. Frei et al. 2019, Theorem 3.5.
+    """
+    log_ratio = _log_ratio(n, delta)
+
+    def needed(m):
+        tau = nu * gamma**12 * np.log(m) ** -1.5
+        width = C * _width_needed(m, tau, d, L, n, gamma, delta)
+        return width if error is None else np.maximum(width, log_ratio / (nu2 * (error * gamma**4 * tau) ** 2))
+
+    return _fixed_point(needed, np.float64(100), 1e-12)
 
 
 @_checked
@@ -260,6 +304,12 @@ def lemB6_lower(m, gamma, abar):
 
 
 @_checked
+def propC5_width(gamma, d, L, delta, *, C=1.0):
+    """C γ⁻² (d log(1/γ) + log(L/δ)), a width at which every layer is separable. Frei et al. 2019, Proposition C.5."""
+    return C * gamma**-2 * (d * np.log(1 / gamma) + np.log(L / delta))
+
+
+@_checked
 def ref_norm(theta, L):
     """√(1 − 1/π) cosh(arsinh(1/√(π−1)) + θ(L−1)/√π), the limit of ‖x_L‖/‖x₁‖ for m → ∞ and θ → 0 at fixed θL.
 
@@ -267,6 +317,30 @@ def ref_norm(theta, L):
     """
     start = np.arcsinh(1 / np.sqrt(np.pi - 1))
     return np.sqrt(1 - 1 / np.pi) * np.cosh(start + theta * (L - 1) / np.sqrt(np.pi))
+
+
+@_checked
+def ref_gradients(L, theta=None):
+    """m^(−1/2) ‖∂f(x)/∂W_l‖_F of the layers l = 1..L+1 at initialization, (L + 1,), for m → ∞ and ‖x‖ = 1.
+
+    Ours. N_l = ‖x_l‖² and S_l = m^(−1/2) Σ_j x_{l,j} obey N_{l+1} = (1 + θ²) N_l + 2θ S_l √(N_l/π) and
+    S_{l+1} = S_l + θ √(N_l/π), from N_1 = 1, S_1 = 1/√π; ‖∂f/∂x_l‖² = m (1 + θ²)^(L−l); half of a layer's patterns
+    are open. theta: None for the plain net, where every layer has 1/√2. L: one number.
+    The sum over the layers times τ √(m/n) is the third line of the bound on I_2 in Appendix A.2; the sum of the
+    squares times m is the kernel |∂f/∂W|², with which gradient descent on the logistic loss is stable at its start
+    for η ≤ 8/(m Σ_l), as ℓ″ ≤ 1/4.
+    """
+    L = int(L)
+    if theta is None:
+        return np.full(L + 1, 0.5**0.5)
+    N, S = np.ones(L), np.full(L, np.pi**-0.5)
+    for l in range(1, L):
+        step = np.sqrt(N[l - 1] / np.pi)
+        N[l] = N[l - 1] * (1 + theta**2) + 2 * theta * S[l - 1] * step
+        S[l] = S[l - 1] + theta * step
+    back = (1 + theta**2) ** ((L - np.arange(1, L + 1)) / 2)
+    middle = theta * np.sqrt(N[:-1]) * back[1:]
+    return np.concatenate([back[:1], middle, np.sqrt(N[-1:])]) * 0.5**0.5
 
 
 @_checked
@@ -287,3 +361,75 @@ def ref_resid(tau, m, xnorm):
     to −z_j, which changes f by Σ_j |z_j| beyond its linearisation. xnorm: ‖x_L‖.
     """
     return np.sqrt(np.pi) / 4 * (3 / (2 * np.pi)) ** (2 / 3) * xnorm * tau ** (4 / 3) * np.sqrt(m)
+
+
+@_checked
+def ref_resid_gaussian(tau, d, theta, L):
+    """√(2/π) √(4V/(3π)) (τ/√(2d))^(3/2), the mean size of f's residual when all layers move by τ, at random.
+
+    Ours, for one θ > 0 and L, m → ∞ and small τ/√d: the first layer's change moves x_l by τ (1 + θ²)^((l−1)/2)/√(2d)
+    and outweighs all others; a neuron moved by ρ|z|, relatively, leaves (2/(3π)) ρ³ E z² on the average square, and the
+    neurons' signs are independent. With r_l = `ref_norm_wide`(θ, l), e = 1 + θ² and a term for each layer,
+    V = e^(L−1) + θ² Σ_{l=2..L} e^(L−l+3(l−2)/2)/r_{l−1} + e^(3(L−1)/2)/r_L.
+    """
+    growth, depth = 1 + np.float64(theta) ** 2, int(L)
+    layers = np.arange(2, depth + 1)
+    middle = growth ** (depth - layers + 1.5 * (layers - 2)) / ref_norm_wide(theta, layers - 1)
+    last = growth ** (1.5 * (depth - 1)) / ref_norm_wide(theta, depth)
+    total = growth ** (depth - 1) + theta**2 * middle.sum() + last
+    return np.sqrt(2 / np.pi) * np.sqrt(4 * total / (3 * np.pi)) * (tau / np.sqrt(2 * d)) ** 1.5
+
+
+@_checked
+def ref_norm_wide(theta, L):
+    """The limit of ‖x_L‖/‖x₁‖, and of ‖∂x_L/∂x‖₂ at fixed d, for m → ∞ at any θ.
+
+    Ours: r = ‖x_l‖ and S = m^(−1/2) Σ_j x_{l,j} obey r² ← (1 + θ²) r² + 2θrS/√π and S ← S + θr/√π at each of the
+    L − 1 layers, from r = 1, S = 1/√π. The Jacobian at x has J x = x_l, and every direction orthogonal to x grows
+    less, by √(1 + θ²) a layer.
+    """
+    theta, L = np.broadcast_arrays(theta, L)
+    square, mean = np.ones(L.shape), np.full(L.shape, np.pi**-0.5)
+    for layer in range(1, int(np.max(L))):
+        step = np.where(layer < L, theta, 0.0)
+        push = step * np.sqrt(square / np.pi)
+        square, mean = (1 + step**2) * square + 2 * push * mean, mean + push
+    return np.sqrt(square)[()]
+
+
+@_checked
+def ref_near_zero(m, beta, xnorm):
+    """m erf(β√m/(2‖x_{l−1}‖)), the expected number of a layer's neurons with |w_{l,j}ᵀx_{l−1}| ≤ β.
+
+    Ours: the pre-activations are N(0, 2‖x_{l−1}‖²/m). For small β it is m^(3/2) β/(√π ‖x_{l−1}‖). xnorm: ‖x_{l−1}‖.
+    """
+    if np.any(xnorm == 0):
+        raise ParameterError("xnorm must be positive")
+    return m * erf(beta * np.sqrt(m) / (2 * xnorm))
+
+
+@_checked
+def ref_sparse(m, s):
+    """√(s + 2mtφ(t)) with 2Φ(−t) = s/m, the limit of the supremum of |g · a| over unit vectors a with s nonzeros.
+
+    Ours, for g with m independent N(0, 1) entries, m → ∞ at fixed s/m ≤ 1: the norm of the s largest of them. To
+    leading order in s/m it is √(2s log(m/s)). The g = W_{L+1} Σ_{L+1} v of Lemma B.5 at initialization is one.
+    """
+    if np.any(s > m):
+        raise ParameterError(f"s must be at most m, got s = {s}, m = {m}")
+    t = -ndtri(np.maximum(s, np.finfo(float).tiny) / m / 2)
+    return np.sqrt(s + 2 * m * t * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
+
+
+@_checked
+def ref_gradient(theta, l, L):
+    """θ^(1(2≤l≤L)) ‖x_{l−1}‖ (1 + θ²)^((L−l)₊/2)/√2, the limit of ‖∇_{W_l} f‖_F/√m at initialization for m → ∞.
+
+    Ours: ‖x_{l−1}‖ as in `ref_norm_wide`; the vector W_{L+1}Σ_{L+1}v that f is linear in has length √m, grows by
+    √(1 + θ²) at each of the layers L..l+1 that it goes back through, and half of it passes Σ_l. In a plain net every
+    factor is 1, and the limit 1/√2 at each layer.
+    """
+    if np.any(l > L + 1):
+        raise ParameterError(f"l must be at most L + 1, got l = {l}, L = {L}")
+    own = np.where((l >= 2) & (l <= L), theta, 1.0)
+    return own * ref_norm_wide(theta, np.maximum(l - 1, 1)) * (1 + theta**2) ** (np.maximum(L - l, 0) / 2) / np.sqrt(2)

@@ -93,6 +93,16 @@ class ExponentialLoss:
         return value.sum((-2, -1)) / 2, residual.mul_(self.scale * value)
 
 
+class ExponentialExcess(ExponentialLoss):
+    """`ExponentialLoss` less its minimum n / 2, without loss of digits where that is small."""
+
+    def __call__(self, u):
+        """(value, derivative by u): value () or (R,), derivative (..., n, d)."""
+        residual = u - self.y
+        excess = torch.expm1(self.scale * residual.square().sum(-1, keepdim=True))
+        return excess.sum((-2, -1)) / 2, residual.mul_(self.scale * (excess + 1))
+
+
 class LogisticLoss:
     """Mean over examples of log(1 + exp(-y u)), per run; y: +1 or -1, (n,), or (R, n) with `runs_axis`.
 

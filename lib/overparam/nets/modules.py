@@ -1,0 +1,60 @@
+"""The rescaled leaky ReLU as a torch module, and layers drawn from a seeded generator in float64."""
+
+import torch
+from torch import nn
+
+from ..errors import ParameterError
+
+
+class LeakyUnit(nn.Module):
+    """x / sqrt(1 + alpha^2) for x >= 0, alpha x / sqrt(1 + alpha^2) below. Source: Guo et al. 2024, eq. (2)."""
+
+    def __init__(self, alpha):
+        super().__init__()
+        self.alpha, self.scale = alpha, (1 + alpha**2) ** -0.5
+
+    def forward(self, x):
+        return nn.functional.leaky_relu(x, self.alpha) * self.scale
+
+
+class Drawn:
+    """Makes layers whose weights are drawn one after another from one seed, in float64, so that all slopes share them.
+
+    bias: whether the layers have biases, which start at zero.
+    """
+
+    def __init__(self, seed, bias=False):
+        self.generator, self.bias = torch.Generator().manual_seed(seed), bias
+
+    def normal(self, *shape, std=1.0):
+        """A parameter with entries N(0, std^2)."""
+        return nn.Parameter(torch.randn(*shape, generator=self.generator, dtype=torch.float64) * std)
+
+    def linear(self, p, m, std, bias=None):
+        """nn.Linear(p, m) with weights N(0, std^2)."""
+        return self._filled(nn.Linear(p, m, bias=self.bias if bias is None else bias, dtype=torch.float64), std)
+
+    def conv(self, p, m, std):
+        """nn.Conv2d(p, m) of size 3 x 3 that keeps the image's size, with weights N(0, std^2)."""
+        return self._filled(nn.Conv2d(p, m, 3, padding=1, bias=self.bias, dtype=torch.float64), std)
+
+    def head(self, p, m, d, alpha, fan):
+        """Linear(p, m), leaky unit, Linear(m, d): weights N(0, 2/p) for fan "in" or N(0, 2/m) for "out", and N(0, 1/d).
+
+        Guo et al. 2024 initialise square layers by N(0, 2/m) and leave open what others get.
+        """
+        if fan not in ("in", "out"):
+            raise ParameterError(f"fan must be in or out, not {fan!r}")
+        hidden = self.linear(p, m, (2 / (p if fan == "in" else m)) ** 0.5)
+        return nn.Sequential(hidden, LeakyUnit(alpha), self.linear(m, d, d**-0.5))
+
+    def _filled(self, layer, std):
+        layer.weight = self.normal(*layer.weight.shape, std=std)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+        return layer
+
+
+def parameter_count(module):
+    """Number of trained parameters."""
+    return sum(p.numel() for p in module.parameters())

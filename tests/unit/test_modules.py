@@ -1,0 +1,122 @@
+"""The nets in plain torch: their sizes as the paper's tables have them, their functions, and their training."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from overparam.data import load
+from overparam.errors import ParameterError, TrainingDiverged
+from overparam.nets.modules import LeakyUnit, parameter_count
+from overparam.nets.sequence import LeakyLSTM
+from overparam.nets.vision import LeakyCNN, LeakyViT
+from overparam.train.autograd import module_curves
+from overparam.train.stochastic import _order
+
+SMALL_VIT = {"size": 8, "dim": 6, "layers": 2, "heads": 2, "head_dim": 3, "mlp": 10, "head": 12}
+SMALL_CNN = {"size": 8, "width": 3, "hidden": 5}
+cross_entropy = torch.nn.functional.cross_entropy
+
+
+def test_the_papers_sizes_have_the_papers_numbers_of_weights():
+    assert parameter_count(LeakyCNN(-1.0, 0)) == 9 * 512 * (3 + 3 * 512) + 32_768 * 512 + 512 * 10
+    lstm = sum(4 * 256 * (inputs + 256 + 2) for inputs in (64, 256))
+    assert parameter_count(LeakyLSTM(-1.0, 0)) == 1000 * 64 + lstm + (256 + 1) * 4096 + 4096 + 1
+    attention = 64 * 3 * 512 + 512 * 64 + 64
+    block = attention + 64 * 8192 + 8192 + 8192 * 64 + 64 + 4 * 64
+    head = (64 + 1) * 8192 + (8192 + 1) * 10
+    assert parameter_count(LeakyViT(-1.0, 0)) == 16 * 64 + 64 + 49 * 64 + 6 * block + 2 * 64 + head
+
+
+@pytest.mark.parametrize("alpha", [-2.0, -1.0, 0.0, 0.5])
+def test_the_unit_and_its_derivative(alpha):
+    x = torch.tensor([-2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    y = LeakyUnit(alpha)(x)
+    norm = (1 + alpha**2) ** 0.5
+    torch.testing.assert_close(y.detach(), torch.tensor([-2 * alpha / norm, 3 / norm], dtype=torch.float64))
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(slope, torch.tensor([alpha / norm, 1 / norm], dtype=torch.float64))
+
+
+def test_slopes_share_a_draw_and_seeds_do_not():
+    nets = [LeakyCNN(alpha, seed, **SMALL_CNN) for alpha, seed in ((-1.0, 0), (0.5, 0), (0.5, 1))]
+    first, second, third = (next(net.parameters()) for net in nets)
+    assert torch.equal(first, second)
+    assert not torch.equal(second, third)
+
+
+def test_the_layers_have_the_announced_variances():
+    head = LeakyLSTM(-1.0, 0, head=4000, fan="out").head
+    assert head[0].weight.var().item() == pytest.approx(2 / 4000, rel=0.02)
+    assert LeakyLSTM(-1.0, 0, head=4000).head[0].weight.var().item() == pytest.approx(2 / 256, rel=0.02)
+    assert LeakyViT(-1.0, 0).head[2].weight.var().item() == pytest.approx(1 / 10, rel=0.02)
+    with pytest.raises(ParameterError, match="fan"):
+        LeakyLSTM(-1.0, 0, fan="up")
+
+
+def test_the_transformer_cuts_images_into_patches():
+    x = torch.arange(64, dtype=torch.float64).reshape(1, 1, 8, 8)
+    net = LeakyViT(-1.0, 0, **SMALL_VIT)
+    patches = []
+    net.embedding.register_forward_hook(lambda module, inputs, outputs: patches.append(inputs[0]))
+    assert net(x).shape == (1, 10)
+    torch.testing.assert_close(patches[0][0, 1], x[0, 0, :4, 4:].flatten())
+
+
+def test_attention_is_torchs():
+    attention = LeakyViT(-1.0, 0, **SMALL_VIT).blocks[0].f
+    x = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    parts = [p.reshape(2, 5, 2, 3).transpose(1, 2) for p in attention.qkv(x).chunk(3, -1)]
+    mixed = torch.nn.functional.scaled_dot_product_attention(*parts).transpose(1, 2).reshape(2, 5, 6)
+    torch.testing.assert_close(attention(x), attention.out(mixed))
+
+
+def images(seed, n=9):
+    data = load("photo-patches", n_train=n, n_test=4, seed=seed, transform="half", flat=False)
+    cut = {name: getattr(data, name)[..., :8, :8] for name in ("x_train", "x_test")}
+    return dataclasses.replace(data, **cut)
+
+
+def build(alpha, seed):
+    return LeakyCNN(alpha, seed, **SMALL_CNN)
+
+
+OPTIONS = {"eta": 0.01, "epochs": 3, "batch": 4, "at": [0, 1, 3], "dtype": torch.float64, "device": "cpu"}
+
+
+def test_training_is_torchs_sgd():
+    data = images(3)
+    curves = module_curves([images(2), data], [2, 3], [-1.0, 0.5], build, cross_entropy, **OPTIONS)
+    assert curves["test"].shape == (2, 2, 3)
+    net = build(0.5, 3)
+    optimiser = torch.optim.SGD(net.parameters(), 0.01)
+    for epoch in range(3):
+        for index in _order(9, 3, epoch).split(4):
+            optimiser.zero_grad()
+            cross_entropy(net(data.x_train[index]), data.y_train[index]).backward()
+            optimiser.step()
+    expected = [
+        cross_entropy(net(x), y).detach() for x, y in ((data.x_train, data.y_train), (data.x_test, data.y_test))
+    ]
+    torch.testing.assert_close(curves["train"][1, 1, -1], expected[0])
+    torch.testing.assert_close(curves["test"][1, 1, -1], expected[1])
+
+
+def test_dropout_is_off_where_the_loss_is_measured_and_a_finished_run_is_read_back(tmp_path):
+    words = torch.randint(0, 20, (12, 5), generator=torch.Generator().manual_seed(0))
+    labels = (torch.arange(12) % 2).double()
+    data = dataclasses.replace(images(0), x_train=words, y_train=labels, x_test=words, y_test=labels)
+
+    def lstm(alpha, seed):
+        return LeakyLSTM(alpha, seed, vocab=20, dim=3, hidden=4, head=8)
+
+    loss, options = torch.nn.functional.binary_cross_entropy_with_logits, OPTIONS | {"checkpoint": tmp_path / "c"}
+    first = module_curves([data], [0], [-1.0], lstm, loss, **options)
+    torch.testing.assert_close(first["train"], first["test"])
+    again = module_curves([data], [0], [-1.0], lstm, loss, **options)
+    assert torch.equal(first["train"], again["train"])
+
+
+def test_a_divergence_is_an_error():
+    with pytest.raises(TrainingDiverged, match="slope -1"):
+        module_curves([images(0)], [0], [-1.0], build, cross_entropy, **OPTIONS | {"eta": 1e9})

@@ -1,0 +1,75 @@
+"""The leaky net that keeps W_1 itself against the one that does not, and the comparisons of slopes by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from overparam import slopes
+from overparam.data import load
+from overparam.nets.deep_relu import LeakyMLP
+from overparam.nets.direct_leaky import DirectMLP
+from overparam.train import CrossEntropyLoss, SquaredLoss, stochastic_gradient_descent
+
+N, P, M, D, L = 11, 9, 6, 3, 3
+ALPHAS = [-1.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_keeping_the_first_layer_changes_no_number(batched):
+    x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    loss = CrossEntropyLoss(torch.arange(N) % D)
+    histories = []
+    for make in (LeakyMLP, DirectMLP):
+        net = make(P, M, D, L, alphas=ALPHAS, seeds=[4] * 3, dtype=torch.float64)
+        inputs = net.embed(x) if make is DirectMLP else x
+        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.W1}
+        options = {"batch": 4, "seed": 2, "log": log, "batched": batched}
+        histories.append(stochastic_gradient_descent(net, inputs, loss, 0.1, 5, **options))
+    expected, direct = histories
+    np.testing.assert_allclose(direct.loss, expected.loss, rtol=1e-11)
+    for name in ("f", "W1"):
+        np.testing.assert_allclose(direct.logs[name], expected.logs[name], rtol=1e-10, atol=1e-12)
+
+
+def test_gram_matrices_of_both_forms_agree():
+    x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    grams = []
+    for make in (LeakyMLP, DirectMLP):
+        net = make(P, M, 1, L, alphas=ALPHAS, seeds=[4] * 3, dtype=torch.float64)
+        run = net.descent(net.embed(x) if make is DirectMLP else x, 1)
+        run.forward()
+        grams.append(run.gram())
+    torch.testing.assert_close(grams[1], grams[0])
+
+
+@pytest.mark.parametrize(("name", "classes"), [("guo-synthetic", 0), ("fashion-sample", 10)])
+def test_curves_have_the_slope_and_the_draw_as_axes(name, classes):
+    data = [load(name, n_train=30, n_test=10, seed=s) for s in (0, 1)]
+    options = {"m": 8, "L": 2, "eta": 1e-3, "epochs": 3, "batch": 10, "at": [0, 3]}
+    options |= {"dtype": torch.float64, "device": "cpu", "classes": classes}
+    curves = slopes.leaky_curves(data, [0, 1], ALPHAS, **options)
+    assert curves["train"].shape == (3, 2, 4)
+    assert curves["test"].shape == (3, 2, 2)
+    assert ("accuracy" in curves) == bool(classes)
+    alone = slopes.leaky_curves(data[1:], [1], ALPHAS[1:2], **options)
+    np.testing.assert_allclose(curves["train"][1, 1], alone["train"][0, 0], rtol=1e-12)
+
+
+def test_comparisons_by_hand():
+    values = np.array([[1.0, 2.0], [3.0, 1.0], [4.0, 4.0]])
+    assert slopes.share_of_wins(values, ALPHAS) == 0.5
+    assert slopes.inversions(values, ALPHAS, [-1.0, 0.0, 0.5]) == 0
+    assert slopes.inversions(values, ALPHAS, [0.5, 0.0, -1.0]) == 3
+    assert slopes.mean_ratio(values, ALPHAS, -1.0, 0.0) == 0.75
+    assert slopes.mean_ratio(values, ALPHAS, 0.5, None) == 4 / 1.5
+
+
+@pytest.mark.parametrize(("name", "classes"), [("guo-synthetic", 0), ("fashion-sample", 10)])
+def test_full_batch_curves_are_those_of_one_batch_of_everything(name, classes):
+    data = [load(name, n_train=12, n_test=10, seed=s) for s in (0, 1)]
+    options = {"m": 8, "L": 2, "eta": 1e-3, "at": [0, 2], "dtype": torch.float64, "device": "cpu", "classes": classes}
+    expected = slopes.leaky_curves(data, [0, 1], ALPHAS, epochs=3, batch=12, **options)
+    loss = CrossEntropyLoss if classes else lambda y: SquaredLoss(y, "mean")
+    curves = slopes.descent_curves(data, [0, 1], ALPHAS, loss, steps=3, **options)
+    for name in ("train", "test"):
+        np.testing.assert_allclose(curves[name], expected[name], rtol=1e-9)
