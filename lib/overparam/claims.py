@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+import re
 import resource
 import shutil
 import time
@@ -26,6 +27,7 @@ PROFILES = ("smoke", "laptop", "paper")
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
 ROUNDING = 1e-12
+_COORDINATES, _LONG = re.compile(rb' (?:d|x|y)="[^"]*"'), re.compile(rb"-?\d+\.\d{2,}")
 _RELATIONS = {
     "<": lambda v, t: v < t,
     "<=": lambda v, t: v <= t,
@@ -206,13 +208,11 @@ class Claim:
 
     def figure(self, fig, name):
         """Render a figure as `<name>.svg` and `<name>.png` (150 dpi, 256 colours), for the report to write."""
-        from PIL import Image
-
-        vector, pixels, small = io.BytesIO(), io.BytesIO(), io.BytesIO()
+        vector, pixels = io.BytesIO(), io.BytesIO()
         fig.savefig(vector, format="svg", dpi=150, metadata={"Date": None})
         fig.savefig(pixels, format="png", dpi=150)
-        Image.open(pixels).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-        self._figures[f"{name}.svg"], self._figures[f"{name}.png"] = vector.getvalue(), small.getvalue()
+        self._figures[f"{name}.svg"] = _compact_svg(vector.getvalue())
+        self._figures[f"{name}.png"] = compact_png(pixels.getvalue())
 
     def check(self, name, value):
         """Measure a registered check. Raises ClaimError for one that is unregistered or given twice."""
@@ -294,6 +294,22 @@ class Claim:
                 old.unlink()
 
 
+def compact_png(content):
+    """The same picture in 256 colours."""
+    from PIL import Image
+
+    small = io.BytesIO()
+    picture = Image.open(io.BytesIO(content)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    picture.save(small, "PNG", optimize=True)
+    return small.getvalue()
+
+
+def _compact_svg(content):
+    """The same drawing with coordinates to a tenth of a point, and no space between its elements."""
+    rounded = _COORDINATES.sub(lambda found: _LONG.sub(lambda x: b"%.1f" % float(x[0]), found[0]), content)
+    return re.sub(rb">\s+<", b">\n<", rounded)
+
+
 def verdict_table(record):
     """The verdict and the checks of a record as text; numbers rounded to what is stable."""
     lines = [f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}"]
@@ -345,4 +361,8 @@ def _significant(array, digits=6):
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array))))
     ok = np.isfinite(scale) & (array != 0)
-    return np.where(ok, np.round(array * np.where(ok, scale, 1)) / np.where(ok, scale, 1), array)
+    rounded = np.where(ok, np.round(array * np.where(ok, scale, 1)) / np.where(ok, scale, 1), array)
+    with np.errstate(over="ignore", under="ignore"):
+        small = rounded.astype(np.float32)  # holds six digits, unless the number itself is too large or too small
+    same = np.array_equal(np.isfinite(small), np.isfinite(rounded)) and np.array_equal(small == 0, rounded == 0)
+    return small if same else rounded

@@ -1,5 +1,6 @@
 """Run notebooks safely: one through papermill in its own process, or the batch through Snakemake."""
 
+import base64
 import contextlib
 import json
 import os
@@ -173,7 +174,7 @@ def renew_outputs(stem, threads=1):
 
 
 def _portable(path, keep=("parameters", "duration", "end_time", "version")):
-    """The executed notebook without this machine's paths and cell times; refused where papermill did not finish it."""
+    """The executed notebook, small and without this machine's paths and times; refused where it was not finished."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     meta = notebook["metadata"].pop("papermill", {})
     if not meta.get("end_time") or meta.get("exception"):
@@ -181,6 +182,10 @@ def _portable(path, keep=("parameters", "duration", "end_time", "version")):
     if keep:
         notebook["metadata"]["papermill"] = {key: meta[key] for key in keep}
     for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if "image/png" in (pictures := output.get("data", {})):
+                small = claims.compact_png(base64.b64decode(pictures["image/png"]))
+                pictures["image/png"] = base64.b64encode(small).decode()
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

@@ -97,7 +97,7 @@ def test_a_record_holds_what_was_measured(toy, figures, capsys):
     assert record["parameters"] == namespace()
     assert {p.name for p in folder.iterdir()} == {"result.json", "series.npz", "rates.png", "rates.svg"}
     with np.load(folder / "series.npz", allow_pickle=False) as series:
-        np.testing.assert_array_equal(series["curve"], [1.23457, 0.0, np.nan])
+        np.testing.assert_array_equal(series["curve"], np.array([1.23457, 0.0, np.nan], dtype=np.float32))
     assert "REPRODUCED" in capsys.readouterr().out
 
 
