@@ -19,7 +19,7 @@ relation = "<="
 threshold = 1.0
 """
 CELLS = {
-    "toy2020-fine": "from overparam.train import halving_step\nvalue = width / 10",
+    "toy2020-fine": "from overparam.train import halving_step\nhalving_step([2.0, 1.0])\nvalue = width / 10",
     "toy2020-slow": 'import time\nopen("started", "w").close()\ntime.sleep(seconds)\nvalue = 0.5',
     "toy2020-raises": "1 / 0",
     "toy2020-dies": "import os\nos._exit(1)",

@@ -84,8 +84,8 @@ def test_a_changed_rerun_leaves_the_reference(project):
 
 
 def test_a_dry_run_runs_nothing(project):
-    code, out, _ = project.run("run", "toy2020-fine", "--dry-run", "-p", "width=7")
-    assert code == 0
+    code, out, err = project.run("run", "toy2020-fine", "--dry-run", "-p", "width=7")
+    assert code == 0, err
     assert "width = 7" in out
     assert not project.figures.exists()
 
