@@ -1,0 +1,746 @@
+"""The formulas of Allen-Zhu et al. 2019 against mpmath, quadrature, simulation, the proofs' steps and each other."""
+
+import functools
+import inspect
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from bounds_oracles import assert_formula, assert_refused
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from overparam.bounds import allenzhu2019 as az
+from overparam.bounds import allenzhu2019_limits as lim
+from overparam.errors import ParameterError
+
+CONSTANTS = {"C": 1.7, "c": 0.6, "C1": 1.3, "C2": 0.7}
+BASE = dict(
+    n=37, L=9, m=900, d=3, b=5, k=4, q=3, positions=9, l=6, delta=0.07, eps=0.2, omega=0.003, w=0.002, s=40, F=4.2,
+    d2=0.03, dinf=0.002, tau=0.01, eta=1e-4, t=0.4, sigma=0.9, D=2.5, kappa=0.4, alpha=-0.3, wnorm=2.5, h0sq=1.1,
+    kind="pl",
+)  # fmt: skip
+
+
+def part(i, function):
+    """The function's i-th value alone."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)[i]
+
+    return call
+
+
+def corrected(function):
+    return functools.partial(function, form="corrected")
+
+
+def kind(name, function):
+    return functools.partial(function, name)
+
+
+def log10_fixed_point(a):
+    """log₁₀ of the larger m with m = a log⁵m, by iteration from above."""
+    m = a * 10**30
+    for _ in range(300):
+        m = a * mp.log(m) ** 5
+    return mp.log10(m)
+
+
+# function, the paper's expression in another arrangement
+FORMULAS = [
+    (az.forward_norm_failure, lambda n, L, m, eps, C, c: C * n * L / mp.e ** (c * m * eps * eps / L)),
+    (functools.partial(az.forward_norm_failure, power=2),
+     lambda n, L, m, eps, C, c: C * n * L / mp.e ** (c * m * (eps / L) ** 2)),
+    (az.intermediate_width, lambda n, L, C: C * L * n * (mp.log(n) + mp.log(L))),
+    (az.intermediate_norm, lambda L, C: C * mp.sqrt(L)),
+    (az.sparse_level, lambda m, L, c: c * m / L / mp.log(m)),
+    (functools.partial(az.sparse_level, power=3), lambda m, L, c: c * m / L**3 / mp.log(m)),
+    (az.sparse_bilinear, lambda s, m, C: C * mp.sqrt(s) * mp.sqrt(mp.log(m) / m)),
+    (az.backward_norm, lambda m, d, C: C * mp.sqrt(m) / mp.sqrt(d)),
+    (az.backward_sparse, lambda s, m, d, C: C * mp.sqrt(s) * mp.sqrt(mp.log(m) / d)),
+    (az.separation_lower, lambda delta: delta / 2),
+    (az.separation_width, lambda n, L, delta, C: C * L * (mp.log(n) + mp.log(L)) * delta**-6),
+    (az.claim76_lower, lambda delta: delta**2 - delta**3),
+    (az.sign_changes, lambda m, omega, L, C: C * m * L * mp.cbrt(omega) ** 2),
+    (part(0, az.claim83), lambda m, d2, dinf, C: C * m * (mp.cbrt(d2) ** 2 + dinf * mp.sqrt(m))),
+    (part(1, az.claim83), lambda m, d2, dinf, C: C * (d2 + (dinf * mp.sqrt(m)) ** 1.5)),
+    (az.hidden_change, lambda omega, L, m, C: C * omega * L**2 * mp.sqrt(L * mp.log(m))),
+    (part(0, az.hidden_change_parts), lambda omega, L, m, C: C * omega * L * mp.sqrt(L)),
+    (part(1, az.hidden_change_parts), lambda omega, L, m, C: C * omega * L**2 * mp.sqrt(L * mp.log(m) / m)),
+    (az.backward_change,
+     lambda s, omega, L, m, d, C: C * L * mp.sqrt(L) * mp.sqrt(s * mp.log(m) + omega**2 * m) / mp.sqrt(d)),
+    (az.backward_change_at_radius,
+     lambda omega, L, m, d, C: C * mp.cbrt(omega) * L**2 * mp.sqrt(m) * mp.sqrt(mp.log(m) / d)),
+    (az.grad_upper, lambda F, m, d, n, L, C: C * F * (L * n * m / d)),
+    (functools.partial(az.grad_upper, n=1, L=1), lambda F, m, d, C: C * F / d * m),
+    (az.grad_lower, lambda F, m, d, n, delta, c: c * F * (delta * m / d / n**2)),
+    (az.lem93_lower, lambda F, m, d, n, delta: F / (d * n / delta) * m / 2000),
+    (corrected(az.lem93_lower), lambda F, m, d, n, delta: F / (d * n / delta) * m / 8000),
+    (az.claim94_count, lambda m, n, delta: delta / (40 * n) * m),
+    (az.claim94_miss, lambda n: 1 / (8 * n)),
+    (part(0, az.fact96_tail), lambda t, sigma: 1 - mp.mpf(4) / 5 * t / sigma),
+    (part(1, az.fact96_tail), lambda t, sigma: 1 - mp.mpf(2) / 3 * t / sigma),
+    (az.gradient_change,
+     lambda F, omega, L, m, d, n, C: C * n * F * (mp.cbrt(omega) * L**2 * mp.sqrt(m * mp.log(m) / d)) ** 2),
+    (az.thm3_radius, lambda n, L, delta, m, C: C * (mp.sqrt(delta / n**3) / (L**2 * mp.log(m))) ** 3),
+    (part(0, az.omega_range), lambda m, L, d, C1: C1 * mp.sqrt(d / m / L / mp.log(m)) ** 3),
+    (part(1, az.omega_range), lambda m, L, d, C2: C2 / (mp.sqrt(L) ** 9 * mp.log(m) ** 3)),
+    (part(1, corrected(az.omega_range)), lambda m, L, d, C2: C2 / (L**4 * mp.log(m)) ** 1.5),
+    (part(0, az.semismooth_terms), lambda F, w, n, L, m, d, omega, C1: (
+        mp.sqrt(n * F) * mp.cbrt(omega) * L**2 * mp.sqrt(m * mp.log(m)) / mp.sqrt(d) * C1 * w)),
+    (part(1, az.semismooth_terms), lambda F, w, n, L, m, d, omega, C2: C2 * n * m / d * (L * w) ** 2),
+    (part(0, az.claim112), lambda w, L, m, d, C: C * mp.sqrt(L) ** 3 * w),
+    (part(1, az.claim112), lambda w, L, m, d, C: C * L * mp.sqrt(m) / mp.sqrt(d) * w),
+    (az.thm5a, lambda omega, L, m, C: C * mp.sqrt(mp.log(m)) * mp.cbrt(omega * L**9)),
+    (functools.partial(az.thm5b, kappa=1.0),
+     lambda omega, L, m, d, C: C * L**3 * mp.cbrt(omega) ** 4 * mp.sqrt(m * mp.log(m)) / mp.sqrt(d)),
+    (az.thm5b_smooth, lambda omega, L, m, d, C: C * omega**2 * L**2 * mp.sqrt(L) * mp.sqrt(m) / mp.sqrt(d)),
+    (az.thm5c_radius, lambda L, m, C: C / (L**6 * mp.log(m)) ** 1.5),
+    (az.init_objective, lambda n, m, C: C * n * mp.log(m) * mp.log(m)),
+    (az.thm1_log10_width, lambda n, L, delta, d, C: log10_fixed_point(C * (n**3 / delta) ** 8 * L**12 * d)),
+    (az.thm1_lr, lambda n, L, delta, m, d, C: C * d * delta / ((n**2 * L) ** 2 * m)),
+    (az.thm1_iters, lambda n, L, delta, eps, C: -C * (n**3 * L / delta) ** 2 * mp.log(eps)),
+    (az.thm1_rate, lambda eta, delta, m, n, d, c: c * eta * delta * m / d / n / n),
+    (az.thm1_movement, lambda n, delta, m, d, C: C * n**3 * mp.sqrt(d) / (delta * mp.sqrt(m)) * mp.log(m)),
+    (az.thm1_radius, lambda n, L, delta, m, C: C * delta**3 / (n**9 * L**6 * mp.log(m) ** 1.5)),
+    (az.thm2_log10_width, lambda n, L, delta, d, b, C: log10_fixed_point(C * n**24 * L**12 * b * d / delta**8)),
+    (corrected(az.thm2_log10_width),
+     lambda n, L, delta, d, b, C: log10_fixed_point(C * n**25 * L**12 * d / (b * delta**8))),
+    (az.thm2_lr, lambda n, L, delta, m, d, b, C: C * b * delta * d / (n**5 * m * (L * mp.log(m)) ** 2)),
+    (az.thm2_iters, lambda n, L, delta, b, m, eps, C: (
+        C * n**7 * (L * mp.log(m) / delta) ** 2 / b * (mp.log(n) + mp.log(mp.log(m)) - mp.log(eps)))),
+    (az.thm2_movement, lambda n, delta, m, d, b, C: C * n**3 * mp.sqrt(n * d / (b * m)) * mp.log(m) / delta),
+    (az.thm2_growth, lambda eta, L, m, n, d, b, C: C * eta * L * m * n * mp.sqrt(n) / mp.sqrt(b * d)),
+    (corrected(az.thm2_growth), lambda eta, L, m, n, d, b, C: C * eta * L * m * n * mp.sqrt(n / b) / d),
+    (az.thm6_iters, lambda n, L, delta, eps, sigma, C: -C * (n**3 * L / delta) ** 2 / sigma * mp.log(eps)),
+    (kind("convex", az.thm6_iters), lambda n, L, delta, eps, D, C: C * n**7 * (L * D / delta) ** 2 / eps),
+    (kind("nonconvex", az.thm6_iters), lambda n, L, delta, eps, C: C * (n**3 * L / (delta * eps)) ** 2),
+    (kind("cross-entropy", az.thm6_iters), lambda n, L, delta, C: C * (n**3 * L / delta) ** 2),
+    (az.thm6_width, lambda d, sigma, C: C * d / sigma**2),
+    (kind("convex", az.thm6_width), lambda d, eps, C: -C * d * mp.log(eps)),
+    (kind("nonconvex", az.thm6_width), lambda d, eps, C: C * d / eps),
+    (kind("cross-entropy", az.thm6_width), lambda d, C: C * d),
+    (az.cnn_tau, lambda delta, positions, L: delta**2 / 10 / positions / L),
+    (az.resnet_tau, lambda L, m, c: c / mp.log(m) / L),
+    (az.resnet_hidden_change, lambda tau, omega, C: C * tau * omega),
+    (corrected(az.resnet_hidden_change), lambda tau, omega, l, C: C * l * tau * omega),
+    (lim.forward_norm_failure_gaussian, lambda L, m, eps: mp.erfc(eps * mp.sqrt(mp.mpf(2) / 5 * m / (L + 1)))),
+    (lim.fuss_catalan_edge, lambda k: mp.sqrt((k + 1) ** (k + 1) / k**k)),
+    (lim.separation_asymptotic, lambda delta, L: 1 / (1 / delta + L / (3 * mp.pi))),
+    (lim.resnet_product, lambda tau, L, wnorm: mp.e ** (L * mp.log(1 + tau * wnorm))),
+]  # fmt: skip
+PUBLIC = {
+    name: function
+    for module in (az, lim)
+    for name, function in vars(module).items()
+    if not name.startswith("_") and getattr(function, "__module__", "") == module.__name__
+}
+OUT_OF_RANGE = [
+    *[(letter, bad) for letter in ("n", "L", "d", "b", "k", "q", "positions") for bad in (0, math.nan)],
+    *[(letter, -0.1) for letter in ("omega", "w", "s", "F", "d2", "dinf", "tau", "wnorm", "h0sq")],
+    *[("m", 1.9), ("m", "wide"), ("l", -1.5), ("delta", 0), ("delta", 2.1), ("eps", 0), ("eps", 1.1)],
+    *[("eta", 0), ("t", 0), ("sigma", 0), ("D", 0), ("kappa", 0), ("kappa", 1.1), ("alpha", math.inf)],
+]
+
+
+def given(name):
+    if name == "failure":
+        return {"result": "lem75", **{letter: BASE[letter] for letter in ("m", "L", "delta")}}
+    return {letter: BASE[letter] for letter in inspect.signature(PUBLIC[name]).parameters if letter in BASE}
+
+
+def name_of(function):
+    return name_of(function.func) if isinstance(function, functools.partial) else function.__name__
+
+
+@pytest.mark.parametrize(("function", "expression"), FORMULAS, ids=[name_of(function) for function, _ in FORMULAS])
+def test_formula_equals_its_mpmath_evaluation(function, expression):
+    letters = list(inspect.signature(expression).parameters)
+    arguments = {letter: BASE[letter] for letter in letters if letter in BASE}
+    constants = {letter: CONSTANTS[letter] for letter in letters if letter in CONSTANTS}
+    needed = {
+        name: BASE[name]
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is inspect.Parameter.empty and name in BASE and name not in letters
+    }
+    # A letter that the expression lacks must not change the value.
+    for scale in (1, 1.01):
+        others = {name: value if isinstance(value, str) else scale * value for name, value in needed.items()}
+        assert_formula(
+            functools.partial(function, **others), expression, arguments, constants, dict.fromkeys(constants, 1)
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "bad"),
+    [(name, letter, bad) for name in PUBLIC for letter, bad in OUT_OF_RANGE
+     if letter in given(name) and (name, letter) != ("prop113_diagonal", "b")],
+)  # fmt: skip
+def test_out_of_range_is_refused(name, letter, bad):
+    assert_refused(PUBLIC[name], given(name), letter, bad)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: az.omega_range(900, 2, 1, form="proved"), "printed or corrected"),
+        (lambda: az.thm6_iters("smooth", 10, 2, 0.1), "kind must be one of pl"),
+        (lambda: az.thm6_width("smooth", 10), "kind must be one of pl"),
+        (lambda: az.thm2_lr(10, 2, 0.1, 900, 1, 11), "b must be at most n"),
+        (lambda: az.thm1_width(1, 1, 2, 1), "no smallest solution"),
+        (lambda: az.failure("lem74", 900), "no failure probability of 'lem74'"),
+        (lambda: az.failure("lem73", 900, L=2, n=3), "no failure probability of 'lem73'"),
+        (lambda: az.failure("lem73", 900), "no failure probability of 'lem73'"),
+        (lambda: lim.backward_sparse_limit(901, 900), "s must be at most m"),
+        (lambda: lim.lem93_infimum(np.ones((2, 2))), "positive definite"),
+        (lambda: lim.lem93_infimum(np.ones(3)), "positive definite"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call()
+
+
+def test_every_function_of_a_batch_refuses_more_than_n():
+    names = [name for name in PUBLIC if name.startswith("thm2")]
+    assert len(names) == 6
+    for name in names:
+        with pytest.raises(ParameterError, match="b must be at most n"):
+            PUBLIC[name](**{**given(name), "b": 38})
+
+
+@pytest.mark.parametrize(
+    ("result", "letters", "exponent"),
+    [
+        ("lem73", "L", 900 / 9),
+        ("lem75", "L delta", 0.07**6 * 100),
+        ("claim83", "dinf", 30**3 * 0.002),
+        ("lem82", "L omega", 900 * 9 * 0.003 ** (2 / 3)),
+        ("lem86", "s", 40 * math.log(900)),
+        ("lem93", "n delta", 0.07 * 900 / 37),
+        ("thm1", "", math.log(900) ** 2),
+    ],
+)
+def test_failure_probabilities(result, letters, exponent):
+    sizes = {letter: BASE[letter] for letter in letters.split()}
+    assert -math.log(az.failure(result, 900, **sizes, c=0.1)) == pytest.approx(0.1 * exponent, rel=1e-11)
+
+
+def chain(m, layers, trials, seed):
+    """log ‖h‖² after each of the layers, as Fact 7.2 draws it, (layers, trials)."""
+    rng = np.random.default_rng(seed)
+    on = rng.binomial(m, 0.5, (layers, trials))
+    return np.cumsum(np.log(2 / m * rng.chisquare(on)), axis=0)
+
+
+@pytest.mark.parametrize("m", [64, 300])
+def test_a_layers_log_norm(m):
+    mean, var = lim.log_ratio_moments(m)
+    x = chain(m, 1, 400_000, 0)[0]
+    assert x.mean() == pytest.approx(mean, abs=5 * math.sqrt(var / x.size))
+    assert x.var() == pytest.approx(var, rel=5 * math.sqrt(2 / x.size))
+    assert -4 <= m * mean <= 0  # (7.1)
+
+
+def test_a_layers_log_norm_in_the_limit():
+    errors = [np.abs(np.divide(lim.log_ratio_moments(m), lim.log_norm_moments(0 + 1, m)) * 2 - 1) for m in (200, 2000)]
+    assert errors[0] / errors[1] == pytest.approx(10, rel=0.1)  # of order 1/m
+    assert max(errors[1]) < 0.01
+
+
+def test_norms_of_deep_nets_are_log_normal():
+    m, L, eps = 400, 15, 0.2
+    x = chain(m, L + 1, 100_000, 1)[-1]
+    mean, var = lim.log_norm_moments(L, m)
+    assert (x.mean(), x.var()) == pytest.approx((mean, var), rel=0.03)
+    assert np.mean(np.abs(np.exp(x / 2) - 1) > eps) == pytest.approx(
+        lim.forward_norm_failure_gaussian(L, m, eps), rel=0.1
+    )
+
+
+def fuss_catalan(k, power):
+    """The moments of the squared singular values of a product of k square Gaussian matrices with variance 1/size."""
+    return mp.binomial((k + 1) * power, power) / (k * power + 1)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_fuss_catalan_edge_is_where_the_masked_products_spectrum_ends(k):
+    rng, m = np.random.default_rng(k), 400
+    masks = np.array([rng.permutation(m) < m // 2 for _ in range(k + 1)])
+    product = np.diag(masks[0].astype(float))
+    for mask in masks[1:]:
+        product = mask[:, None] * (rng.normal(0, math.sqrt(2 / m), (m, m)) @ product)
+    squares = np.linalg.eigvalsh(product @ product.T)
+    moments = [np.sum(squares**power) / (m / 2) for power in (1, 2)]
+    assert moments == pytest.approx([float(fuss_catalan(k, power)) for power in (1, 2)], rel=0.12)
+    with mp.workdps(30):
+        growth = fuss_catalan(k, 10**6 + 1) / fuss_catalan(k, 10**6)
+    assert lim.fuss_catalan_edge(k) ** 2 == pytest.approx(float(growth), rel=3e-6)
+    assert lim.fuss_catalan_edge(1e9) == pytest.approx(math.sqrt(math.e * 1e9), rel=1e-8)
+
+
+def test_backward_sparse_limit_is_the_norm_of_the_largest_entries():
+    m = 300_000
+    squares = np.sort(np.random.default_rng(0).normal(size=m) ** 2)[::-1]
+    s = np.array([300, 3_000, 100_000, m])
+    assert lim.backward_sparse_limit(s, m) == pytest.approx(np.sqrt(np.cumsum(squares)[s - 1]), rel=0.01)
+    assert lim.backward_sparse_limit([0, m], m) == pytest.approx([0, math.sqrt(m)])
+
+
+def arc_cosine(delta, steps):
+    """√(1 − ρ²) after the steps of the recursion of ρ = cos θ, at 50 digits."""
+    with mp.workdps(50):
+        rho = 1 - mp.mpf(delta) ** 2 / 2
+        for _ in range(steps):
+            rho = (mp.sqrt(1 - rho**2) + rho * (mp.pi - mp.acos(rho))) / mp.pi
+        return float(mp.sqrt(1 - rho**2))
+
+
+@pytest.mark.parametrize("delta", [1e-4, 0.05, 0.5, 1.4, 1.99])
+def test_separation_limit_is_the_arc_cosine_recursion(delta):
+    l = np.array([[-1, 0, 1], [7, 31, 60]])
+    expected = [[arc_cosine(delta, layer + 1) for layer in row] for row in l]
+    assert lim.separation_limit(delta, l) == pytest.approx(np.array(expected), rel=1e-9)
+
+
+def test_separation_of_a_wide_net():
+    m, delta, rng = 200_000, 0.6, np.random.default_rng(2)
+    cos = 1 - delta**2 / 2
+    g = rng.normal(size=(2, m))
+    pair = np.maximum([g[0], cos * g[0] + math.sqrt(1 - cos**2) * g[1]], 0) * math.sqrt(2 / m)
+    pair /= np.linalg.norm(pair, axis=1, keepdims=True)
+    assert math.sqrt(1 - (pair[0] @ pair[1]) ** 2) == pytest.approx(lim.separation_limit(delta, 0), rel=0.01)
+
+
+def test_separation_at_delta_of_one_over_depth():
+    L = np.array([8, 16, 64, 256])
+    kept = lim.separation_limit(1 / L, L) * L
+    assert kept == pytest.approx([0.890, 0.898, 0.903, 0.904], abs=1e-3)
+    assert np.all(kept >= az.separation_lower(1 / L) * L)
+    assert lim.separation_limit(1e-5, 10**4) == pytest.approx(lim.separation_asymptotic(1e-5, 1e4), rel=3e-4)
+    control = lim.separation_limit(0.5, [32, 128]) / 0.5
+    assert control == pytest.approx([0.351, 0.125], abs=1e-3)  # without δ ≤ 1/L it shrinks by more than 2
+    # the base case: 1 − ⟨x_i, x_j⟩² = δ²(1 − δ²/4) ≥ ¾δ² up to δ = 1 alone
+    delta = np.array([0.3, 1, 1.01, 2])
+    assert lim.separation_limit(delta, -1) ** 2 == pytest.approx(delta**2 * (1 - delta**2 / 4), abs=1e-15)
+
+
+def gap(alpha, delta, left_out):
+    """(2/π) ∫ (φ(cos u) − φ(α cos u + δ sin u))² du, over the directions that the paper's integrals keep, or all."""
+    zeros = [np.pi / 2, 3 * np.pi / 2, np.arctan2(-alpha, delta) % np.pi, np.arctan2(-alpha, delta) % np.pi + np.pi]
+
+    def integrand(u):
+        x = alpha * np.cos(u) + delta * np.sin(u)
+        return 0.0 if left_out and x < 0 else (max(np.cos(u), 0) - max(x, 0)) ** 2
+
+    return 2 / np.pi * quad(integrand, 0, 2 * np.pi, points=sorted(zeros), epsabs=1e-13, limit=200)[0]
+
+
+@pytest.mark.parametrize("alpha", [-2.0, -0.3, 0.0, 0.4, 1.0, 1.1, 3.0])
+@pytest.mark.parametrize("delta", [0.02, 1 / 6, 0.9])
+def test_claim76_by_quadrature(alpha, delta):
+    assert az.claim76_expectation(alpha, delta, "corrected") == pytest.approx(gap(alpha, delta, False), abs=1e-11)
+    assert az.claim76_expectation(alpha, delta) == pytest.approx(gap(alpha, delta, True), abs=1e-11)
+
+
+def test_claim76_holds_and_its_closed_form_is_too_small():
+    alpha, delta = np.linspace(-3, 3, 601), np.linspace(0.002, 1 / 6, 60)[:, None]
+    value, printed = (az.claim76_expectation(alpha, delta, form) for form in ("corrected", "printed"))
+    assert np.all(value >= az.claim76_lower(delta))
+    assert np.all(value > printed)
+    middle = np.abs(alpha - 1) <= 0.25
+    assert np.all((printed >= az.claim76_lower(delta))[:, middle])
+    assert np.all(value[:, ~middle] >= 0.03)
+    at_1 = [az.claim76_expectation(1, 1 / 6, form) for form in ("corrected", "printed")]
+    assert [*at_1, az.claim76_lower(1 / 6)] == pytest.approx([0.02681, 0.02586, 0.02315], abs=5e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.75, 1.0, 1.25])
+def test_claim76_closed_form_is_the_papers_series(alpha):
+    delta = mp.mpf(1) / 8
+    with mp.workdps(30):
+        terms = mp.nsum(lambda k: (-1) ** k * (alpha + k) * (delta / alpha) ** (2 * k + 1) / (2 * k + 1), [1, mp.inf])
+        series = (alpha - 1) ** 2 + delta**2 + 2 / mp.pi * terms
+    assert az.claim76_expectation(alpha, 1 / 8) == pytest.approx(float(series), rel=1e-12)
+
+
+def test_constants_of_lemma_93():
+    # Claim 9.4: N₁ by ‖h‖² ≤ 1.1 and θ → 0, then the union over the other samples
+    first = math.erf(1 / (10 * math.sqrt(2 * 1.1) * math.sqrt(2)))  # δ/n = 1, the least favourable
+    assert first >= 1 / 25
+    n = np.array([1, 2, 10, 1e6])
+    miss = az.claim94_miss(n, "corrected")
+    std = 0.3 / math.sqrt(2 * 900)
+    assert miss == pytest.approx(1 - 2 * norm.sf(0.3 / (4 * n * 30), scale=std), rel=1e-9)
+    assert np.all(miss > 2.2 * az.claim94_miss(n))
+    left = 1 - (n - 1) * miss
+    assert left.min() == pytest.approx(0.718, abs=1e-3)  # not ¾
+    assert first * left.min() >= az.claim94_count(100, 1, 1) / 100  # yet the count of the claim holds
+    # the event of θ(ĝ₂)_k, and the constant of the lemma with and without the factor ¼
+    assert norm.cdf(1 / math.sqrt(2)) - norm.cdf(5 / (9 * math.sqrt(2))) >= 0.1
+    printed, own = (az.lem93_lower(1, 100, 1, 1, 1, form) / 100 for form in ("printed", "corrected"))
+    proved = 0.8 / 15 / 100
+    assert own <= proved / 4 < printed <= proved
+
+
+def test_fact96_holds_for_mean_0_alone():
+    t = np.linspace(0.01, 0.99, 50)
+    lower, upper = az.fact96_tail(2 * t, 2)
+    assert np.all((lower <= 2 * norm.sf(t)) & (2 * norm.sf(t) <= upper))
+    assert norm.sf(0.5 - 1) + norm.cdf(-0.5 - 1) > az.fact96_tail(0.5, 1)[1]  # mean 1
+
+
+def test_lem93_infimum_is_the_least_of_the_constrained_minima():
+    a = np.random.default_rng(4).normal(size=(5, 8))
+    H = a @ a.T
+    minima = []
+    for i in range(5):
+        rest = [j for j in range(5) if j != i]
+        v = np.insert(-np.linalg.solve(H[np.ix_(rest, rest)], H[rest, i]), i, 1)
+        minima.append(v @ H @ v)
+    assert lim.lem93_infimum(H) == pytest.approx(min(minima), rel=1e-12)
+
+
+def test_the_gradient_at_initialization_is_within_lemma_93():
+    rng, m, n, delta = np.random.default_rng(5), 2000, 6, 0.2
+    angle = 2 * math.asin(delta / 2) * np.arange(n)  # neighbours at distance δ
+    x = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    h = np.maximum(x @ rng.normal(0, math.sqrt(2 / m), (2, m)), 0)
+    on = h @ rng.normal(0, math.sqrt(2 / m), (m, m)) >= 0
+    H = (on * rng.normal(size=m) ** 2) @ on.T * (h @ h.T)
+    assert lim.lem93_infimum(H) >= az.lem93_lower(1, m, 1, n, delta)
+    assert np.linalg.eigvalsh(H)[-1] <= az.grad_upper(1, m, 1, n)
+
+
+def layer(m, d, seed):
+    """Pre-activations of a layer with a unit input, and one row of B."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, math.sqrt(2 / m), m), rng.normal(0, math.sqrt(1 / d), m)
+
+
+def cheapest(cost, order, budget):
+    """Which neurons can change, in the order given, until their cost reaches the budget."""
+    order = np.argsort(order)
+    return order[: np.searchsorted(np.cumsum(cost[order]), budget)]
+
+
+@pytest.mark.parametrize("omega", [0.003, 0.02])
+def test_one_layer_limits_on_a_drawn_layer(omega):
+    m, d = 400_000, 3
+    g, B = layer(m, d, 6)
+    total = np.sum(B[g >= 0] ** 2)
+    flips = cheapest(g**2, g**2, omega**2)
+    assert len(flips) == pytest.approx(lim.sign_changes_onelayer(m, omega), rel=0.03)
+    flips = cheapest(g**2, np.abs(g / B), omega**2)
+    assert math.sqrt(np.sum(B[flips] ** 2) / total) == pytest.approx(lim.thm5a_onelayer(omega), rel=0.02)
+    off = np.flatnonzero(g < 0)
+    flips = off[cheapest(g[off] ** 2, np.abs(g[off] / B[off]), omega**2)]
+    assert np.sum(B[flips] ** 2) / total == pytest.approx(lim.thm5c_onelayer(omega), rel=0.03)
+
+
+@pytest.mark.parametrize("omega", [0.003, 0.02])
+def test_largest_linearisation_error_of_a_drawn_layer(omega):
+    m, d = 200_000, 3
+    g, B = layer(m, d, 7)
+
+    def move(t):
+        return np.where((B > 0) & (np.abs(g) < t * B / 2), -np.where(g >= 0, 1, -1) * t * B, 0)
+
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.linalg.norm(move(middle)) < omega else (low, middle)
+    v = move(low)
+    error = B @ (np.maximum(g + v, 0) - np.maximum(g, 0) - (g >= 0) * v)
+    assert error == pytest.approx(lim.thm5b_onelayer(omega, m, d), rel=0.02)
+
+
+def test_constants_of_the_one_layer_limits():
+    constants = [lim.sign_changes_onelayer(9, 1) / 9, lim.thm5a_onelayer(1), lim.thm5b_onelayer(1, 9, 1) / 3]
+    assert [*constants, lim.thm5c_onelayer(1)] == pytest.approx([0.985, 1.640, 0.456, 1.694], abs=6e-4)
+    assert lim.sign_changes_random(9, 1e-6) / 9e-6 == pytest.approx(0.1125, abs=1e-4)
+
+
+def test_sign_changes_of_a_random_layer():
+    m, omega, rng = 400_000, 0.4, np.random.default_rng(8)
+    g, change = rng.normal(0, math.sqrt(2 / m), m), rng.normal(0, omega / 2 / math.sqrt(m), m)
+    assert np.sum((g >= 0) != (g + change >= 0)) == pytest.approx(lim.sign_changes_random(m, omega), rel=0.02)
+    W = rng.normal(0, omega / 2 / math.sqrt(400), (400, 400))
+    assert np.linalg.norm(W, 2) == pytest.approx(omega, rel=0.03)
+
+
+def test_claim83_at_the_sizes_of_corollary_84_is_lemma_82():
+    m, omega, L = 5000, np.array([1e-6, 1e-3]), 7
+    flips, size = az.claim83(m, omega * L**1.5, omega ** (2 / 3) * L / math.sqrt(m))
+    assert flips == pytest.approx(2 * az.sign_changes(m, omega, L), rel=1e-12)
+    assert size == pytest.approx(2 * az.hidden_change_parts(omega, L, m)[0], rel=1e-12)
+    # Lemma 8.2a meets the corollary's condition up to ω = L^(−9/2) log^(−3/2) m
+    edge = L**-4.5 * math.log(m) ** -1.5
+    assert az.hidden_change_parts(edge, L, m)[1] == pytest.approx(edge ** (2 / 3) * L / math.sqrt(m), rel=1e-12)
+    first, second = az.hidden_change_parts(omega, L, m)
+    assert second * math.sqrt(m) == pytest.approx(az.hidden_change(omega, L, m), rel=1e-12)
+    assert np.all(first < az.hidden_change(omega, L, m))
+
+
+def test_the_forms_of_lemma_87_agree():
+    m, L, d, omega = 5000, 4, 2, np.array([1e-6, 1e-3, 0.1])
+    exact = az.backward_change(az.sign_changes(m, omega, L), omega, L, m, d)
+    ratio = (exact / az.backward_change_at_radius(omega, L, m, d)) ** 2
+    assert ratio - 1 == pytest.approx(omega ** (4 / 3) / (L * math.log(m)), rel=1e-6)
+
+
+def test_the_range_of_omega_is_where_the_lemmas_hold():
+    m, d = 1e5, 3
+    L = np.array([2.0, 8.0, 40.0])  # log m = 11.5
+    lowest, highest = az.omega_range(m, L, d)
+    assert az.sign_changes(m, lowest, L) == pytest.approx(np.full(3, d / math.log(m)), rel=1e-12)
+    # Lemma 8.2: its second error ω^(4/3) L³ log m reaches its first, ωL^(3/2)
+    assert highest ** (4 / 3) * L**3 * math.log(m) == pytest.approx(highest * L**1.5, rel=1e-12)
+    # Lemma 8.7 takes s ≤ m/(L³ log m), which the printed range leaves at L > log m
+    allowed = az.sparse_level(m, L, power=3)
+    assert (az.sign_changes(m, highest, L) <= allowed).tolist() == [True, True, False]
+    own = az.omega_range(m, L, d, "corrected")[1]
+    assert own[:2] == pytest.approx(highest[:2])
+    assert az.sign_changes(m, own, L)[2] == pytest.approx(allowed[2], rel=1e-12)
+
+
+def test_the_range_of_omega_is_empty_for_narrow_nets():
+    m, L, d = np.geomspace(10, 1e12, 200), 3, 2
+    low, high = az.omega_range(m, L, d, C1=2, C2=5)
+    assert np.array_equal(low <= high, m**1.5 >= 2 / 5 * d**1.5 * L**3 * np.log(m) ** 1.5)
+    assert 0 < np.sum(low <= high) < m.size
+
+
+def test_the_gradient_changes_little_within_the_radius_of_theorem_3():
+    n, L, delta, m, d, largest = 12, 3, 0.1, 1e6, 2, 0.7
+    change = az.gradient_change(n * largest, az.thm3_radius(n, L, delta, m), L, m, d, n)
+    assert change / az.grad_lower(n * largest, m, d, n, delta) == pytest.approx(1 / math.log(m), rel=1e-10)
+    # (10.2) from its two parts: the second is the smaller one
+    omega = az.thm3_radius(n, L, delta, m)
+    parts = az.backward_change_at_radius(omega, L, m, d) + az.backward_norm(m, d) * az.hidden_change(omega, L, m)
+    assert az.gradient_change(1, omega, L, m, d, 1) < parts**2 < 1.01 * az.gradient_change(1, omega, L, m, d, 1)
+
+
+def test_semismoothness_is_theorem_5b_layer_by_layer():
+    omega, L, m, d = 1e-4, 7, 5000, 3
+    printed, own = (az.semismooth_terms(1, omega, 1, L, m, d, omega, form)[0] for form in ("printed", "corrected"))
+    assert own == pytest.approx(az.thm5b(omega, L, m, d), rel=1e-12)  # (14.1) adds up the layers
+    assert printed == pytest.approx(omega * az.backward_change_at_radius(omega, L, m, d), rel=1e-12)  # (11.5)
+    # the sum over n outputs of ½‖B(h − ȟ)‖²
+    quadratic = az.semismooth_terms(1, 0.01, 4, L, m, d, omega)[1]
+    assert quadratic == pytest.approx(4 * az.claim112(0.01, L, m, d)[1] ** 2, rel=1e-12)
+
+
+def test_prop113():
+    rng = np.random.default_rng(9)
+    a, b = rng.normal(size=(2, 3, 50))
+    a[0, :3], b[0, :3] = [0, 0, -1], [-1, 1, 0]
+    pattern, diagonal = (a >= 0).astype(float), az.prop113_diagonal(a, b)
+    np.testing.assert_allclose((pattern + diagonal) * (a - b), np.maximum(a, 0) - np.maximum(b, 0), rtol=0, atol=1e-15)
+    assert np.all((np.abs(diagonal) <= 1) & (np.abs(pattern + diagonal) <= 1))
+    assert not np.any(diagonal[(a >= 0) == (b >= 0)])
+    assert np.count_nonzero(diagonal) > 50
+
+
+def test_theorem_5_where_its_parts_meet():
+    L, m = np.array([1.0, 3.0, 20.0]), 1e6
+    assert az.thm5a(az.thm5c_radius(L, m), L, m) == pytest.approx([1, 1, 1], rel=1e-12)
+    m = np.array([1e4, 1e8])
+    free = az.thm5b(m ** (-3 / 8), 1, m, 2) / np.sqrt(np.log(m))
+    assert free == pytest.approx([math.sqrt(0.5)] * 2, rel=1e-12)
+    falls = az.thm5b(5 / np.sqrt(m), 3, m, 2) / np.sqrt(np.log(m))
+    assert falls[1] / falls[0] == pytest.approx(1e4 ** (-1 / 6), rel=1e-12)
+    omega = az.omega_range(m, 3, 2)[1]
+    assert np.all(az.thm5b_smooth(omega, 3, m, 2) < az.thm5b(omega, 3, m, 2))
+
+
+def test_remark_41_trades_the_zero_order_term_for_the_linearisation():
+    kappa = np.array([1, 0.1, 0.01])
+    scaled = kappa * az.thm5b(1e-4 / kappa, 3, 1e5, 2)
+    assert az.thm5b(1e-4, 3, 1e5, 2, kappa) == pytest.approx(scaled, rel=1e-12)
+    assert np.all(np.diff(scaled) > 0)
+
+
+def test_theorem_1_at_the_papers_width():
+    n, L, delta, d = np.array([[10, 3, 0.5, 1], [1000, 20, 0.05, 10]]).T
+    m = az.thm1_width(n, L, delta, d)
+    assert m == pytest.approx([1.2e42, 1.2e111], rel=0.05)
+    assert m == pytest.approx(n**24 * L**12 * d * np.log(m) ** 5 / delta**8, rel=1e-10)
+    assert az.thm1_movement(n, delta, m, d) == pytest.approx(az.thm1_radius(n, L, delta, m), rel=1e-9)
+    assert np.all(az.thm1_movement(n, delta, m, d) < az.thm3_radius(n, L, delta, m))
+    eta = az.thm1_lr(n, L, delta, m, d)
+    rate = az.thm1_rate(eta, delta, m, n, d)
+    assert rate == pytest.approx(delta**2 / (n**6 * L**2), rel=1e-12)
+    # (12.2): with ω at its limit both errors are as large as the decrease
+    omega = az.thm1_radius(n, L, delta, m)
+    step = eta * np.sqrt(az.grad_upper(1, m, d, n))
+    for error in az.semismooth_terms(1, step, n, L, m, d, omega):
+        assert error == pytest.approx(rate, rel=1e-9)
+    assert az.thm1_iters(n, L, delta, 1e-6)[0] == pytest.approx(4.97e8, rel=1e-3)
+    remaining = n * np.log(m) * np.exp(-rate * az.thm1_iters(n, L, delta, 1e-6, m))
+    assert remaining == pytest.approx([1e-6, 1e-6], rel=1e-9)
+
+
+def test_theorem_1_movement_is_the_sum_of_its_steps():
+    # Σ_t η √(nm/d) √F_t with F_t = (1 − rate)^t n log²m is twice the bound
+    n, L, delta, m, d = 2, 1, 0.9, 500, 3
+    eta = az.thm1_lr(n, L, delta, m, d)
+    rate = az.thm1_rate(eta, delta, m, n, d)
+    F = az.init_objective(n, m) * (1 - rate) ** np.arange(4000)
+    moved = np.sum(eta * np.sqrt(az.grad_upper(F, m, d, n)))
+    assert moved / az.thm1_movement(n, delta, m, d) == pytest.approx(2, rel=0.01)
+
+
+@pytest.mark.parametrize("b", [1, 20, 400])
+def test_theorem_2_needs_the_corrected_width(b):
+    n, L, delta, d = 400, 5, 0.1, 3
+    printed, own = (az.thm2_width(n, L, delta, d, b, form) for form in ("printed", "corrected"))
+    excess = az.thm2_movement(n, delta, printed, d, b) / az.thm1_radius(n, L, delta, printed)
+    assert excess == pytest.approx(math.sqrt(n) / b, rel=1e-9)  # too narrow for b < √n
+    assert az.thm2_movement(n, delta, own, d, b) == pytest.approx(az.thm1_radius(n, L, delta, own), rel=1e-9)
+    gradient_descent = az.thm1_width(n, L, delta, d)
+    logs = (math.log(own) / math.log(gradient_descent)) ** 5
+    assert own / gradient_descent == pytest.approx(n / b * logs, rel=1e-9)
+
+
+def test_theorem_2s_step_size_makes_the_martingale_small():
+    n, L, delta, m, d, b, eps = 60, 5, 0.1, 1e9, 3, 7, 1e-3
+    eta = az.thm2_lr(n, L, delta, m, d, b)
+    rate = az.thm1_rate(eta, delta, m, n, d)
+    # step ②: (growth log m)²/rate is the additive O(1)
+    printed, own = (az.thm2_growth(eta, L, m, n, d, b, form) for form in ("printed", "corrected"))
+    assert (own * math.log(m)) ** 2 / rate == pytest.approx(1, rel=1e-10)
+    assert printed / own == pytest.approx(math.sqrt(d), rel=1e-12)
+    # the first line of (13.3), ‖∇_t‖_F² ≤ (n²/b)(LmF/d)
+    batch = n**2 / b * az.grad_upper(1, m, d, 1, L)
+    assert own == pytest.approx(eta * math.sqrt(az.grad_upper(1, m, d, n, L) * batch), rel=1e-12)
+    assert rate * az.thm2_iters(n, L, delta, b, m, eps) == pytest.approx(math.log(n * math.log(m) / eps), rel=1e-10)
+    # (13.1): T₀ = 1/rate steps of size η √(n²m/(bd)) √(n log²m)
+    moved = eta * math.sqrt(n**2 / b * az.grad_upper(az.init_objective(n, m), m, d)) / rate
+    assert moved == pytest.approx(az.thm2_movement(n, delta, m, d, b), rel=1e-10)
+
+
+def test_the_width_starts_at_e_to_the_5():
+    least = math.exp(5) / 5**5
+    assert 10 ** az.thm1_log10_width(1, 1, 1, 1, C=least * (1 + 1e-6)) == pytest.approx(math.exp(5), rel=0.01)
+    with pytest.raises(ParameterError, match="no smallest solution"):
+        az.thm1_log10_width(1, 1, 1, 1, C=least * (1 - 1e-6))
+
+
+def test_widths_beyond_double_precision():
+    log10 = az.thm1_log10_width(1e15, 1e3, 1e-8, 10)
+    with mp.workdps(40):
+        exact = log10_fixed_point(mp.mpf(10) ** (24 * 15 + 12 * 3 + 1 + 8 * 8))
+    assert log10 == pytest.approx(float(exact), rel=1e-13)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        assert az.thm1_width(1e15, 1e3, 1e-8, 10) == math.inf
+    assert az.thm2_log10_width(1e15, 1e3, 1e-8, 10, 1, "corrected") == pytest.approx(log10 + 15, abs=0.1)
+
+
+def steps_until(eps, decrease):
+    """The steps E ← E − decrease(E) from 1 to below ε."""
+    E, t = 1.0, 0
+    while eps < E:
+        E, t = E - decrease(E), t + 1
+    return t
+
+
+def test_theorem_6_counts_the_steps_of_its_recursions():
+    n, L, delta, eps, sigma, D = 2, 1, 1.0, 2e-3, 0.3, 1.5
+    rate = az.thm1_rate(az.thm1_lr(n, L, delta, 500, 3), delta, 500, n, 3)
+    pl = steps_until(eps, lambda E: rate * sigma * E)
+    assert az.thm6_iters("pl", n, L, delta, eps, sigma) == pytest.approx(pl, rel=0.01)
+    convex = steps_until(eps, lambda E: rate / (n * D**2) * E**2)
+    assert az.thm6_iters("convex", n, L, delta, eps, D=D) == pytest.approx(convex, rel=0.01)
+    # from F ≤ n, every step with ‖loss‖ > ε costs rate ε²
+    nonconvex = n * steps_until(1 / 20, lambda E: rate * 0.05**2)
+    assert az.thm6_iters("nonconvex", n, L, delta, 0.05, form="corrected") == pytest.approx(nonconvex / 0.95, rel=0.01)
+    assert az.thm6_iters("nonconvex", n, L, delta, 0.05, form="corrected") == n * az.thm6_iters(
+        "nonconvex", n, L, delta, 0.05
+    )
+
+
+def movement(eps, decrease):
+    """Σ √decrease over the steps E ← E − decrease(E) from 1 to ε: what (A.2) leaves of the gradients."""
+    E, total = 1.0, 0.0
+    while eps < E:
+        fall = decrease(E)
+        E, total = E - fall, total + math.sqrt(fall)
+    return total
+
+
+def test_theorem_6_widths_grow_with_the_square_of_the_movement():
+    far, near = (movement(eps, lambda E: 0.01 * E**2) for eps in (1e-1, 1e-3))
+    grown = [az.thm6_width("convex", 1, np.array([1e-1, 1e-3]), form=form) for form in ("printed", "corrected")]
+    assert [v[1] / v[0] for v in grown] == pytest.approx([3, 9])
+    assert (near / far) ** 2 == pytest.approx(9, rel=0.03)
+    # bounded: with ‖loss‖ = ε at every step, a decrease of 1 takes ε⁻² steps of length ε
+    far, near = (movement(0, lambda E, eps=eps: eps**2) for eps in (0.1, 0.01))
+    grown = [az.thm6_width("nonconvex", 1, np.array([0.1, 0.01]), form=form) for form in ("printed", "corrected")]
+    assert [v[1] / v[0] for v in grown] == pytest.approx([10, 100])
+    assert (near / far) ** 2 == pytest.approx(100, rel=0.03)
+    # PL, where the paper has the square
+    far, near = (movement(1e-6, lambda E, sigma=sigma: 1e-3 * sigma * E) for sigma in (0.1, 0.01))
+    steps = [math.log(1e6) / (1e-3 * sigma) for sigma in (0.1, 0.01)]
+    assert near / far == pytest.approx(math.sqrt(steps[1] / steps[0]), rel=0.01)
+
+
+def ring(h, positions, q):
+    """The neighbourhoods' parts of h, (positions, q·channels)."""
+    blocks = h.reshape(positions, -1)
+    return np.stack([np.roll(blocks, -j, axis=0)[:q].reshape(-1) for j in range(positions)])
+
+
+def test_norms_of_the_locally_connected_net():
+    positions, q, m, rng = 9, 3, 4000, np.random.default_rng(10)
+    x = rng.normal(size=positions)
+    x /= np.linalg.norm(x)
+
+    def next_layer(parts, variance):
+        # Rows of the weights are independent: given h, a position's pre-activations are N(0, variance ‖h_Q‖²).
+        sizes = np.sqrt(variance * (parts**2).sum(1, keepdims=True))
+        return np.maximum(sizes * rng.normal(size=(positions, m)), 0)
+
+    start, last = lim.cnn_gains(m, q, positions)
+    assert np.sum(next_layer(ring(x, positions, q), 2 / math.sqrt(q * m)) ** 2) == pytest.approx(start, rel=0.05)
+    h = next_layer(ring(x, positions, q), 2 / (q * m))
+    assert np.sum(h**2) == pytest.approx(1, rel=0.05)
+    out = np.maximum(rng.normal(0, math.sqrt(2 / (q * m)) * np.linalg.norm(h), positions * m), 0)
+    assert np.sum(out**2) / np.sum(h**2) == pytest.approx(last, rel=0.05)
+    assert last == 3
+    tau, begin = 1.0, np.sum(h**2)
+    for _ in range(4):
+        drive = np.concatenate([ring(h, positions, q), np.full((positions, 1), tau)], axis=1)
+        h = next_layer(drive, 2 / (q * m))
+    assert np.sum(h**2) == pytest.approx(lim.cnn_norm_sq(begin, tau, positions, q, 4), rel=0.05)
+
+
+def test_residual_nets():
+    rng, m, L, omega = np.random.default_rng(11), 300, 12, 0.1
+    tau = az.resnet_tau(L, m, c=0.5)
+    W = rng.normal(0, math.sqrt(2 / m), (L, m, m))
+    product, h = np.eye(m), np.maximum(rng.normal(0, math.sqrt(2 / m), m), 0)
+    moved, ratios = h, []
+    for l in range(L):
+        g = h + tau * W[l] @ h
+        product = ((g >= 0)[:, None] * (np.eye(m) + tau * W[l])) @ product
+        # W′ of norm ω that pushes along h
+        moved = np.maximum(moved + tau * W[l] @ moved + tau * omega * np.linalg.norm(moved) * h / np.linalg.norm(h), 0)
+        h = np.maximum(g, 0)
+        ratios.append(np.linalg.norm(moved - h))
+    assert np.linalg.norm(product, 2) <= lim.resnet_product(tau, L)
+    assert lim.resnet_product(tau, L) > 1.2 > 1.01
+    layers = np.arange(1, L + 1)
+    assert ratios == pytest.approx(az.resnet_hidden_change(tau, omega, layers, "corrected"), rel=0.15)
+    assert ratios[-1] > 10 * az.resnet_hidden_change(tau, omega, L)
+
+
+def test_integer_arrays_broadcast_without_overflow():
+    n = np.array([[10], [10**5]])
+    assert az.thm1_iters(n, 3, np.array([0.1, 0.5]), 0.1).shape == (2, 2)
+    assert az.thm1_lr(n, 3, 0.5, 10**30, 1)[1, 0] == pytest.approx(0.5 / 9e50)
+    assert az.thm2_width(n, 3, 0.5, 1, [1, 10]).shape == (2, 2)
+    assert lim.separation_limit(np.array([[0.1], [0.2]]), [0, 1, 5]).shape == (2, 3)
