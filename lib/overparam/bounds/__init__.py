@@ -5,7 +5,7 @@ Asymptotic constants are keyword arguments with default 1.
 
 import importlib
 
-_PAPERS = ("arora2019", "frei2019", "guo2024")
+_PAPERS = ("allenzhu2019", "allenzhu2019_limits", "arora2019", "frei2019", "guo2024", "noy2021")
 
 
 def __getattr__(name):

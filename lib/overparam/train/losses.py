@@ -49,6 +49,27 @@ class SquaredLoss:
         return residual.square().sum(tuple(range(-own, 0))) * self.scale, residual.mul_(2 * self.scale)
 
 
+class RegressionLoss(SquaredLoss):
+    """Half the sum over examples of |u - y|^2 (`halfsum`, Noy et al. 2021, eq. (2)), or that over n (`halfmean`).
+
+    y: (n, d), or (R, n, d) with `runs_axis`. Twice `halfmean` is the mean squared error per example of the paper's
+    Table 2. A run whose value exceeds `limit` has diverged: value and derivative are NaN, and so are its weights then.
+    """
+
+    def __init__(self, y, form="halfmean", *, limit=1e10, runs_axis=False):
+        if form not in ("halfsum", "halfmean"):
+            raise ParameterError(f"loss form must be halfsum or halfmean, not {form!r}")
+        super().__init__(y, "halfsum" if form == "halfsum" else "mean", runs_axis=runs_axis)
+        self.scale, self.limit = 0.5 if form == "halfsum" else 0.5 / y.shape[1 if runs_axis else 0], limit
+
+    def __call__(self, u):
+        """(value, derivative by u): value () or (R,), derivative of the shape of u."""
+        value, derivative = super().__call__(u)
+        over = torch.where(value > self.limit, torch.nan, 0.0)
+        own = self.y.ndim - (1 if self.runs_axis else 0)
+        return value + over, derivative.add_(over.reshape(*over.shape, *[1] * own))
+
+
 class CrossEntropyLoss:
     """Mean over examples of -log softmax(u)_y, per run; y: class numbers (n,), the same for all runs."""
 

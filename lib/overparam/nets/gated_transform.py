@@ -1,0 +1,137 @@
+"""From a trained GReLU net to a ReLU net with the same features at given inputs (Noy et al. 2021, Theorem 2).
+
+With Z~_k the features of the GReLU net after its gates, as columns, the ReLU net's pre-activations are to be
+P_k = W~_k [P_{k-1}]^+ = Z~_k, so W~_k = Z~_k ([Z~_{k-1}]^+)^+, the solution of smallest norm. It exists where
+[Z~_{k-1}]^+ has rank n. Eq. (49) prints the factors the other way round and without the ReLU. Here inputs are rows.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import ParameterError
+
+LAST = ("nonneg", "linear", "naive")
+
+
+@dataclass(frozen=True, eq=False)
+class EquivalentNet:
+    """A ReLU net made from a GReLU net. `weights`: [W~_1, .., W~_L], float64 (m, m), for `GatedRuns.with_weights`.
+
+    ranks, conditions: of [Z~_0]^+, .., [Z~_{L-1}]^+ at the inputs of the fit, (L,): numerical ranks, and quotients of
+    the largest and the smallest singular value that was used. errors: |P_k - Z~_k|_F / |Z~_k|_F at these inputs, (L,)
+    (of P_L and its target). With last="linear" the outputs are B P_L, without a ReLU below B.
+    """
+
+    weights: list
+    B: torch.Tensor
+    C: torch.Tensor
+    last: str
+    ranks: torch.Tensor
+    conditions: torch.Tensor
+    errors: torch.Tensor
+
+    def preactivations(self, x):
+        """[P_0, .., P_L], each (n, m), float64, at inputs x (n, d_x)."""
+        found = [x.to(self.C) @ self.C.T]
+        for W in self.weights:
+            found.append(found[-1].clamp(min=0) @ W.T)
+        return found
+
+    def outputs(self, x):
+        """Outputs (n, d_y), float64, at inputs x (n, d_x)."""
+        top = self.preactivations(x)[-1]
+        return (top if self.last == "linear" else top.clamp(min=0)) @ self.B.T
+
+
+def equivalent_relu(run, *, last="nonneg", cut=None, ridge=0.0, sequential=False):
+    """The `EquivalentNet` of a GReLU descent of one run at the inputs that it holds (`run.load` takes others).
+
+    last: what becomes of layer L, as B [Z~_L]^+ is not B Z~_L: "naive", the literal target Z~_L; "linear", that
+    without the last ReLU; "nonneg", a target H >= 0 near [Z~_L]^+ with B H equal to the outputs.
+    cut: singular values below cut times the largest count as zero; where it is None, too low a rank raises
+    ParameterError. ridge: in units of the largest squared singular value. sequential: fit every layer to the ReLU
+    net's own features below instead of [Z~_{k-1}]^+, which matters where the fit is not exact.
+    Source: Noy et al. 2021, Section 10.7, eq. (48).
+    """
+    if last not in LAST:
+        raise ParameterError(f"last must be one of {', '.join(LAST)}, not {last!r}")
+    targets = features(run)
+    below, B, C = targets[0], run.B.double(), run.C.double()
+    outputs = targets[-1] @ B.T
+    if last == "nonneg":
+        targets[-1] = nonnegative_target(targets[-1].clamp(min=0), B, outputs)
+    weights, ranks, conditions, errors = [], [], [], []
+    for k, target in enumerate(targets[1:], 1):
+        solve = _Solver(below, cut, ridge, f"layer {k - 1}")
+        weights.append(solve(target).T)
+        fitted = below @ weights[-1].T
+        ranks.append(solve.rank)
+        conditions.append(solve.condition)
+        errors.append((fitted - target).norm() / target.norm())
+        below = (fitted if sequential else target).clamp(min=0)
+    return EquivalentNet(weights, B, C, last, *(torch.stack(found) for found in (ranks, conditions, errors)))
+
+
+def features(run):
+    """[Z~_0, .., Z~_L] of a GReLU descent at the inputs that it holds, each (n, m), computed in float64."""
+    found = [run.h[0].double()]
+    for W, gate in zip(run.W, run.gates, strict=True):
+        found.append((found[-1] @ W.double().T).mul_(gate))
+    return found
+
+
+class _Solver:
+    """Least squares R X = Z of smallest norm, R (n, m): by its SVD, or where n > 4 m by the eigenvectors of R^T R."""
+
+    def __init__(self, R, cut, ridge, name):
+        self.R, self.gram = R, R.shape[0] > 4 * R.shape[1]
+        if self.gram:
+            values, self.V = torch.linalg.eigh(R.T @ R)
+            s = values.clamp(min=0).sqrt()
+        else:
+            self.U, s, Vh = torch.linalg.svd(R, full_matrices=False)
+            self.V = Vh.T
+        smallest = torch.finfo(R.dtype).eps * max(R.shape) if cut is None else cut
+        kept = s > smallest * s.max()
+        self.rank = kept.sum()
+        self.condition = s.max() / torch.where(kept, s, torch.inf).min()
+        if cut is None and not ridge and int(self.rank) < len(R):
+            raise ParameterError(
+                f"{name}: its {len(R)} features have rank {int(self.rank)}, so no exact equivalent exists; "
+                "take fewer inputs, a wider net, or set cut or ridge for a least-squares fit"
+            )
+        self.inverse = torch.where(kept, s / (s.square() + ridge * s.max().square()), 0)
+        self.squared = torch.where(kept, self.inverse / s, 0)
+
+    def __call__(self, Z):
+        if self.gram:
+            return self.V @ (self.squared[:, None] * (self.V.T @ (self.R.T @ Z)))
+        return self.V @ (self.inverse[:, None] * (self.U.T @ Z))
+
+
+def nonnegative_target(H, B, outputs, *, tolerance=1e-13, limit=5000):
+    """H' >= 0 near H with H' B^T = outputs, by alternating projections; H (n, m), B (d_y, m), outputs (n, d_y).
+
+    Raises ParameterError where the relative error stays above the tolerance: some B then has no such H'.
+    """
+    back = torch.linalg.pinv(B).T
+    for step in range(limit):
+        rest = outputs - H @ B.T
+        if step % 10 == 0 and bool(rest.norm() <= tolerance * outputs.norm()):
+            return H
+        H = (H + rest @ back).clamp(min=0)
+    raise ParameterError(f"no nonnegative features with these outputs were found in {limit} steps")
+
+
+def literal_weight(run, k):
+    """Z~_k^+ Z~_{k-1} as eq. (49) prints it, with Z~ as columns: an n x n matrix where W~_k is m x m."""
+    Z = features(run)
+    return torch.linalg.pinv(Z[k].T) @ Z[k - 1].T
+
+
+def another_weight(weight, R, N):
+    """W~ + N (I - R^+ R) for rows R = [Z~_{k-1}]^+, (n, m): the same at these rows, another map elsewhere."""
+    _, s, Vh = torch.linalg.svd(R, full_matrices=False)
+    V = Vh[s > torch.finfo(R.dtype).eps * max(R.shape) * s[0]].T
+    return weight + N - (N @ V) @ V.T

@@ -1,0 +1,268 @@
+"""The formulas of Noy et al. 2021 against the paper's exponents and numbers, sympy, mpmath and simulation."""
+
+import inspect
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+
+from overparam.bounds import noy2021 as b
+from overparam.errors import ParameterError
+
+# "logm" and "logeps" stand for log m and log(1/eps), as factors of their own.
+MONOMIALS = {
+    "width_du2019": (dict(n=6, lam0=-4, p=-3), 1),
+    "width_zou2018": (dict(n=26, L=38), 1),
+    "width_allenzhu2019": (dict(n=24, L=12), 1),
+    "width_zou2019": (dict(n=8, L=12), 1),
+    "width_noy2021": (dict(n=2, L=1, dy=1), 1),
+    "width_ntk": (dict(n=1, dx=1, dy=2, L=3), 1),
+    "iters_du2019": (dict(eta=-1, lam0=-1, logeps=1), 1),
+    "iters_zou2018": (dict(n=8, L=9), 1),
+    "iters_allenzhu2019": (dict(n=6, L=2, logeps=1), 1),
+    "iters_zou2019": (dict(n=2, L=2, logeps=1), 1),
+    "step_du2019": (dict(lam0=1, n=-2), 1),
+    "step_zou2018": (dict(n=-29, L=-47), 1),
+    "step_allenzhu2019": (dict(n=-28, logm=-5, L=-14), 1),
+    "step_zou2019": (dict(n=-8, L=-14), 1),
+    "step_noy2021": (dict(dx=1, n=-4, L=-3, dy=-1), 1),
+    "step_at_width": (dict(dx=1, dy=1, m=-2, L=-1), 1),
+    "fail_zou2019": (dict(n=-1), 1),
+    "alpha_x": (dict(m=1, dx=-1), 1 / 12),
+    "beta_x": (dict(m=1, dx=-1), 27 / 4),
+    "alpha2": (dict(m=2, dx=-1, dy=-1), 1 / 144),
+    "beta2": (dict(m=2, dx=-1, dy=-1), 27**2 / 16),
+    "output_rms": (dict(m=0.5, dx=-0.5, dy=-0.5), 2**0.5),
+    "ntk_diagonal": (dict(m=2, L=1, dx=-1, dy=-1), 1),
+    "tau_bound": (dict(dy=1, n=0.5, m=-0.5, L=-1), 1),
+    "ntk_ratio": (dict(n=0.5, dx=1, L=2, dy=2, m=-2.5), 1),
+    "ntk_gradient2_lower": (dict(m=3, dx=-1, dy=-1), 1 / 144),
+    "ntk_ratio_allenzhu2019": (dict(L=1.5, logm=-0.5), 1),
+    "relu_mean": (dict(znorm=1, m=-0.5), np.pi**-0.5),
+    "flops_train": (dict(m=2, n=1, L=1), 6),
+    "gate_table_bytes": (dict(n=1, m=1, L=1), 1 / 8),
+    "loss0_bound": (dict(m=1, n=1, dx=-1), 4),
+}
+BASE = dict(n=70.0, L=3.0, m=50.0, dx=6.0, dy=2.0, lam0=0.2, p=0.1, eps=1e-3, eta=1e-4, znorm=2.0)
+
+
+def parameters(name):
+    return [p.name for p in inspect.signature(getattr(b, name)).parameters.values() if p.default in (p.empty, 1)]
+
+
+@pytest.mark.parametrize("name", MONOMIALS)
+def test_monomials(name):
+    exponents, factor = MONOMIALS[name]
+    given = {p: BASE[p] for p in parameters(name) if p in BASE}
+    values = given | {"logm": np.log(BASE["m"]), "logeps": np.log(1 / BASE["eps"])}
+    expected = factor * np.prod([values[x] ** power for x, power in exponents.items()])
+    assert getattr(b, name)(**given) == pytest.approx(expected, rel=1e-12)
+    options = inspect.signature(getattr(b, name)).parameters
+    if "c" in options:
+        assert getattr(b, name)(**given, c=0.3) == pytest.approx(0.3 * expected, rel=1e-12)
+    if "log10" in options:
+        assert getattr(b, name)(**given, log10=True) == pytest.approx(np.log10(expected), abs=1e-12)
+
+
+def test_other_forms():
+    given = {p: BASE[p] for p in ("n", "m", "L", "dx", "dy")}
+    n, m, L, dx, dy = given.values()
+    assert b.ntk_ratio(**given, form="sqrt") == pytest.approx(n**0.5 * L**2 * dy**1.5 * dx**0.5 / m)
+    assert b.ntk_ratio(**given, form="rank1") == pytest.approx(n**0.5 * L**2 * dy**1.5 * dx**0.5 / m**0.5)
+    assert b.ntk_gradient2_lower(m, dx, dy, "corrected") == pytest.approx(m**2 / (144 * dx * dy))
+    assert b.flops_train(m, L, n, "grelu") == pytest.approx(3 * m**2 * L * n)
+    assert b.kernel_ratio(0.1, 0.3) == pytest.approx(0.9)
+    assert b.kernel_ratio(0.1, 0.3, "exact") == pytest.approx(1.1 * 1.3 - 1)
+    for call in (lambda: b.c_T("exact"), lambda: b.ntk_ratio(**given, form="corrected")):
+        with pytest.raises(ParameterError, match="form must be one of"):
+            call()
+
+
+def test_numbers_of_the_paper():
+    """10^172 parameters (Section 1), the factor n^6 L^11 (Section 7), the step size at the width (Section 10.4)."""
+    log10_m = b.width_zou2019(1.2e6, 1001, log10=True)
+    assert b.log10_parameters(log10_m, 1001) == pytest.approx(172.28, abs=0.01)
+    exact = mpmath.log10(mpmath.mpf(1200000) ** 16 * mpmath.mpf(1001) ** 25)
+    assert b.log10_parameters(log10_m, 1001) == pytest.approx(float(exact), rel=1e-14)
+    n, L, dx, dy = sympy.symbols("n L dx dy", positive=True)
+    values = {n: 1281167, L: 1001, dx: 7, dy: 3}
+    factor = sympy.log((n**8 * L**12) / (n**2 * L), 10).subs(values)
+    found = b.width_zou2019(1281167, 1001, log10=True) - b.width_noy2021(1281167, 1001, log10=True)
+    assert found == pytest.approx(float(factor), rel=1e-12)
+    m = b.width_noy2021(70, 3, 2)
+    assert b.step_at_width(m, 3, 6, 2) == pytest.approx(b.step_noy2021(70, 3, 6, 2))
+    # The steepest of the steps underflows as a float64.
+    expected = -29 * np.log10(1281167) - 47 * np.log10(1001)
+    assert b.step_zou2018(1281167, 1001, log10=True) == pytest.approx(expected)
+    assert b.iters_noy2021(100, 4, 200, 1e-6) == pytest.approx(np.log(4e6 / 200 * 1e6))
+
+
+def test_probabilities_of_table_1():
+    assert b.fail_allenzhu2019(50.0) == pytest.approx(50.0 ** -np.log(50.0))
+    assert b.fail_noy2021(49.0, c=2) == pytest.approx(np.exp(-14))
+
+
+def test_lemma3_terms_against_sympy():
+    a2, b2, bx, n, L, l0, t = sympy.symbols("a2 b2 bx n L l0 t", positive=True)
+    printed = [
+        a2 / (12 * b2 * bx * L), 1 / (3 * L), a2 / (4 * b2**2 * L), 1 / (b2 * L),
+        1 / (4 * sympy.sqrt(2) * sympy.sqrt(L) * sympy.exp(t / 2) * t ** sympy.Rational(-1, 2) * sympy.sqrt(b2 * l0)),
+        a2 / (1024 * n * sympy.exp(2 * t) * t**-2 * b2 * l0),
+    ]  # fmt: skip
+    values = dict(alpha2=0.3, beta2=5.0, beta_x=2.0, n=8.0, L=4.0, loss0=7.0, theta=0.2)
+    at = dict(zip((a2, b2, bx, n, L, l0, t), values.values(), strict=True))
+    expected = [float(term.subs(at)) for term in printed]
+    terms = b.eta_lemma3(**values)
+    np.testing.assert_allclose(terms, expected, rtol=1e-12)
+    assert terms.eta == pytest.approx(min(expected))
+    corrected = b.eta_lemma3(**values, form="corrected")
+    assert corrected[0] == pytest.approx(0.3 / (12 * 25 * 4))
+    assert corrected[1:] == terms[1:]
+
+
+def test_constants_of_theorem_1_follow_from_their_step_sizes():
+    """c_T is 2/(eta alpha^2 L) at beta^2/alpha^2 = 81^2."""
+    m, dx, dy, L = 1024.0, 32.0, 2.0, 4.0
+    a2, b2 = b.alpha2(m, dx, dy), b.beta2(m, dx, dy)
+    assert b2 / a2 == pytest.approx(81**2)
+    assert b.gamma_needed(100) == pytest.approx(b.gamma_needed(100, alpha2=a2, beta2=b2))
+    for form, eta in (("printed", 1 / (b2 * L)), ("eq18", a2 / (4 * b2**2 * L)), ("corrected", a2 / (12 * b2**2 * L))):
+        assert b.c_T(form) == pytest.approx(2 / (eta * a2 * L))
+        steps = b.iterations(eta, a2, L, 50.0, 1e-6)
+        assert steps == pytest.approx(b.c_T(form) * np.log(5e7))
+        # After so many steps of (19) the loss is at most eps, and after 1 % less it is not yet.
+        rate = np.log1p(-eta * a2 * L / 2)
+        assert b.contraction(eta, a2, L) == pytest.approx(np.exp(rate), rel=1e-12)
+        assert 50 * np.exp(rate * steps) <= 1e-6 < 50 * np.exp(rate * 0.99 * steps)
+
+
+def test_initial_loss_output_and_kernel_against_simulation():
+    """Of the net of Section 2.1, written out: root mean square of the outputs and the diagonal of the kernel."""
+    rng, dx, dy, m, L, trials = np.random.default_rng(0), 5, 3, 30, 2, 2500
+    squares, diagonal = [], []
+    for _ in range(trials):
+        x = rng.standard_normal(dx)
+        x /= np.linalg.norm(x)
+        C, B = rng.normal(0, (2 / dx) ** 0.5, (m, dx)), rng.normal(0, (2 / dy) ** 0.5, (dy, m))
+        z = h = np.maximum(C @ x, 0)
+        layers, weights, gates = [h], [], []
+        for _ in range(L):
+            weights.append(rng.normal(0, (2 / m) ** 0.5, (m, m)))
+            z = np.maximum(rng.normal(0, (2 / m) ** 0.5, (m, m)) @ z, 0)
+            gates.append(z > 0)
+            h = gates[-1] * (weights[-1] @ h)
+            layers.append(h)
+        squares.append(np.mean((B @ h) ** 2))
+        back, total = B[0] * gates[-1], 0
+        for k in reversed(range(L)):
+            total += (back @ back) * (layers[k] @ layers[k])
+            back = (back @ weights[k]) * gates[k - 1]
+        diagonal.append(total)
+    assert np.mean(squares) ** 0.5 == pytest.approx(b.output_rms(m, dx, dy), rel=0.06)
+    assert np.mean(diagonal) == pytest.approx(b.ntk_diagonal(m, L, dx, dy), rel=0.06)
+
+
+def test_the_initial_loss_bound_with_labels_as_large_as_they_may_be():
+    """At |y| = m/dx the corrected bound holds for the worst sign, and the printed one does not."""
+    n, m, dx = 10.0, 400.0, 20.0
+    outputs, labels = np.sqrt(3 * np.exp(0.5) * m / dx), m / dx
+    worst = n / 2 * (outputs + labels) ** 2
+    assert b.loss0_bound(n, m, dx) < worst < b.loss0_bound(n, m, dx, "corrected")
+    assert b.loss0_bound(n, m, dx, "corrected") == pytest.approx(n * (outputs**2 + labels**2))
+
+
+def test_tau_condition_is_equality_in_50_and_best_at_a_quarter():
+    L, theta = 5.0, np.linspace(0.01, 0.5, 491)
+    tau = b.tau_condition50(L, theta)
+    np.testing.assert_allclose(L * tau * 3 * np.sqrt(12 * L) * np.exp(2 * theta) * theta**-0.5, 1 / 9)
+    assert theta[tau.argmax()] == pytest.approx(0.25, abs=1e-3)
+    assert b.tau_condition50(4, 0.25) == pytest.approx(4.05e-4, rel=1e-3)
+
+
+def test_theorem_5_and_lemma_5():
+    with mpmath.workdps(30):
+        exact = 1 - 3 * 16 * mpmath.sqrt(400000) * mpmath.exp(-0.2 * 400000 / 16 + 6 * mpmath.sqrt(400000) + 600)
+    assert b.thm5_prob(400000, 4, 200, 1, 0.2) == pytest.approx(float(exact), rel=1e-12)
+    assert b.thm5_prob(40000, 4, 200, 1, 0.2) < 0
+    for L, dx, theta in ((4, 200, 0.2), (4, 3072, 0.5), (1, 1, 0.5)):
+        m = b.thm5_width(L, dx, 1, theta)
+        assert b.thm5_prob(m + 1, L, dx, 1, theta) > 0 > b.thm5_prob(m - 2, L, dx, 1, theta)
+    np.testing.assert_allclose(b.lemma5_norm(np.array([4, 8, 16]), 0.5), [12.58, 17.79, 25.16], rtol=1e-3)
+    assert b.lemma5_norm(4, 0.5, "lemma7") / b.lemma5_norm(4, 0.5) == pytest.approx(4 / 12**0.5)
+
+
+@pytest.mark.parametrize("cosine", [-1.0, -0.3, 0.0, 0.1, 0.8, 1.0])
+def test_arc_cosine_formulas_against_simulation(cosine):
+    rng = np.random.default_rng(1)
+    u, w = rng.standard_normal((2, 400_000))
+    v = cosine * u + np.sqrt(1 - cosine**2) * w
+    assert b.gate_overlap(cosine) == pytest.approx(np.mean((u > 0) & (v > 0)), abs=4e-3)
+    assert b.kappa1(cosine) == pytest.approx(2 * np.mean(np.maximum(u, 0) * np.maximum(v, 0)), abs=1e-2)
+
+
+def random_depths(rng, m, depth, n):
+    """Mean cosines of the activations and mean overlaps of the gates at every depth, for orthonormal inputs."""
+    cosines, overlaps, off = [], [], ~np.eye(n, dtype=bool)
+    z = h = np.maximum(rng.standard_normal((m, n)), 0)  # C x
+    for k in range(depth + 1):
+        if k:
+            z = np.maximum(rng.normal(0, (2 / m) ** 0.5, (m, m)) @ z, 0)
+            h = (z > 0) * (rng.normal(0, (2 / m) ** 0.5, (m, m)) @ h)
+        unit = h / np.linalg.norm(h, axis=0)
+        cosines.append((unit.T @ unit)[off].mean())
+        overlaps.append(((z > 0).T.astype(float) @ (z > 0) / m)[off].mean())
+    return cosines, overlaps
+
+
+def test_covariances_are_the_mean_cosines_of_a_wide_net():
+    rng, depth = np.random.default_rng(2), 6
+    cosines, overlaps = np.mean([random_depths(rng, 800, depth, 24) for _ in range(6)], 0)
+    np.testing.assert_allclose(cosines, b.covariances(depth, 0.0), atol=0.015)
+    np.testing.assert_allclose(overlaps, b.gate_overlap(b.gate_cosines(depth, 0.0)), atol=0.01)
+
+
+def test_covariances_fall_as_the_third_power_and_cross_the_geometric_rate():
+    exact = b.covariances(2000, 0.0)
+    assert np.log2(exact[2000] / exact[1000]) == pytest.approx(-3, abs=0.04)
+    assert np.flatnonzero(exact > (5 / 6) ** np.arange(2001))[0] == 38
+    first = b.gate_overlap(b.gate_cosines(5, 0.0))
+    np.testing.assert_allclose(first, [0.25, 0.302, 0.332, 0.353, 0.369, 0.382], atol=1e-3)
+    assert b.covariances(0, 0.4).tolist() == [float(b.kappa1(0.4))]
+    assert (b.covariances(3, 1.0) == 1).all()
+
+
+def test_theorem_6_and_its_gamma():
+    assert b.thm6_covariance(3, 256, 4, 0.1, 1e-3) == pytest.approx(0.25 + 0.1 * (5 / 6) ** 3 + 8e-3)
+    assert b.thm6_covariance(3, 256, 4, 0.1, 1e-3, "proof") == pytest.approx(1 / 16 + 0.1 * (7 / 9) ** 3 + 8e-3)
+    assert b.gamma52(4, 1e-2, 0.1, 256, c=2) == pytest.approx(2 * (64e-4 + 0.1 * (5 / 6) ** 4 + 1 / 16))
+
+
+def test_relu_mean_against_simulation():
+    z, m = np.array([1.0, -2, 3, 0.5]), 4
+    draws = np.random.default_rng(3).normal(0, (2 / m) ** 0.5, (300_000, m))
+    assert b.relu_mean(np.linalg.norm(z), m) == pytest.approx(np.maximum(draws @ z, 0).mean(), rel=0.01)
+
+
+def test_inference_is_half_the_operations_in_wide_nets_alone():
+    ratio = b.flops_inference(np.array([256, 1024, 4096, 1e4]), 3, "grelu") / b.flops_inference(
+        np.array([256, 1024, 4096, 1e4]), 3
+    )
+    np.testing.assert_allclose(ratio, [0.5625, 0.53125, 0.515625, 0.51], rtol=1e-12)
+    assert b.flops_inference(256, 3, "grelu", rank=64) == pytest.approx(3 * (256**2 + 4 * 64 * 256))
+    assert b.gate_table_bytes(50_000, 10_000, 6) == 375e6
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: b.width_zou2019(0.5, 2), "n must be at least 1"),
+        (lambda: b.thm5_prob(10, 1, 1, 1, 0.6), "theta must be in"),
+        (lambda: b.kappa1(1.1), "cosine must be in"),
+        (lambda: b.step_allenzhu2019(2, 2, 1), "m must be above 1"),
+        (lambda: b.fail_zou2019("many"), "n must be a number"),
+    ],
+)
+def test_arguments_out_of_range(call, match):
+    with pytest.raises(ParameterError, match=match):
+        call()

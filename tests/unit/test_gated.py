@@ -1,0 +1,349 @@
+"""The gated nets, their training and their kernel against autograd, brute force and each other."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from overparam.errors import ParameterError
+from overparam.nets.gated import GatedRuns
+from overparam.nets.gated_kernel import initial_lambda_max, kernel_product, lambda_max, ntk_gram
+from overparam.nets.gated_norms import spectral_norm
+from overparam.nets.gated_table import TabulatedRuns, pack, unpack
+from overparam.train import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
+
+D, M, DEPTH, OUT, N = 5, 24, 3, 2, 6
+KINDS = ["grelu", "relu"]
+
+
+def unit_inputs(n=N, d=D, seed=0):
+    x = torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def targets(n=N, d=OUT, seed=9):
+    return 3 * torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def runs_of(kind, seeds=(0,), m=M, L=DEPTH, d_y=OUT, **options):
+    return GatedRuns(kind, D, m, L, d_y, seeds=list(seeds), **options)
+
+
+def psi_of(net, run=0):
+    like = torch.empty(0, dtype=torch.float64)
+    return [net.psi(run, k, like) for k in range(1, net.L + 1)]
+
+
+def by_hand(net, W, x, run=0):
+    """The net as the paper writes it, column by column, for autograd."""
+    B, C = net.outer(run, x)
+    Psi, rows = psi_of(net, run), []
+    for column in x:
+        a = z = torch.relu(C @ column)
+        for k in range(net.L):
+            a, z = W[k] @ a, torch.relu(Psi[k] @ z)
+            a = a * ((z if net.kind == "grelu" else a) > 0)
+        rows.append(B @ a)
+    return torch.stack(rows)
+
+
+def leaves_of(net, x, run=0):
+    return [W.clone().requires_grad_() for W in net.descent(x, run).W]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_outputs_and_sensitivities_are_autograds(kind):
+    net, x, v = runs_of(kind), unit_inputs(), targets(seed=3)
+    run, leaves = net.descent(x, 0), leaves_of(net, x)
+    y = by_hand(net, leaves, x)
+    torch.testing.assert_close(run.forward(), y.detach())
+    expected = torch.autograd.grad((y * v).sum(), leaves)
+    products = [z.T @ h for z, h in zip(run.sensitivities(v), run.h, strict=False)]
+    torch.testing.assert_close(products, list(expected))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("form", ["halfsum", "halfmean"])
+def test_training_is_autograds_gradient_descent(kind, batched, form):
+    x, y, etas, steps = unit_inputs(), targets(), [2e-4, 5e-4, 2e-4], 6
+    net = runs_of(kind, (4, 4, 7))
+    log = {
+        "distance": lambda run: run.distances(200),
+        "gradient": lambda run: run.gradient_change(RegressionLoss(y, form)),
+    }
+    schedule = {"distance": [0, steps], "gradient": range(steps)}
+    history = gradient_descent(net, x, RegressionLoss(y, form), etas, steps, log=log, at=schedule, batched=batched)
+    for run, eta in enumerate(etas):
+        start = leaves_of(net, x, run)
+        W, losses, gradients = start, [], []
+        for _ in range(steps + 1):
+            loss = (by_hand(net, W, x, run) - y).square().sum() / (2 if form == "halfsum" else 2 * N)
+            losses.append(loss.item())
+            gradients.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, W)]))
+            flat = gradients[-1].split(M * M)
+            moved, W = W, [(w - eta * g.view(M, M)).detach().requires_grad_() for w, g in zip(W, flat, strict=True)]
+        np.testing.assert_allclose(history.loss[run], losses, rtol=1e-11)
+        sizes = [g.norm().item() for g in gradients[:steps]]
+        changes = [(b - a).norm().item() for a, b in itertools.pairwise(gradients[:steps])]
+        np.testing.assert_allclose(history.logs["gradient"][run, :, 1], sizes, rtol=1e-10)
+        np.testing.assert_allclose(history.logs["gradient"][run, 1:, 0], changes, rtol=1e-8)
+        assert history.logs["gradient"][run, 0, 0].isnan()
+        distances = [torch.linalg.matrix_norm(w - w0, 2).item() for w, w0 in zip(moved, start, strict=True)]
+        np.testing.assert_allclose(history.logs["distance"][run, 1], distances, rtol=1e-6)
+        assert (history.logs["distance"][run, 0] == 0).all()
+
+
+def test_a_change_of_the_gradient_keeps_its_digits_in_either_form():
+    """n = 6 of m = 24 goes by factors, n = 20 by matrices; a tiny step leaves a relative change of about 1e-9."""
+    for n in (6, 20):
+        x, y = unit_inputs(n), targets(n)
+        loss, run = RegressionLoss(y), runs_of("grelu").descent(x, 0)
+        run.gradient_change(loss)
+        before = [z.T @ h for z, h in zip(run.sensitivities(loss(run.forward())[1]), run.h, strict=False)]
+        run.descend(loss(run.forward())[1] * 1e-10)
+        after = [z.T @ h for z, h in zip(run.sensitivities(loss(run.forward())[1]), run.h, strict=False)]
+        expected = sum((b - a).square().sum() for a, b in zip(before, after, strict=True)).sqrt()
+        assert run.gradient_change(loss)[0].item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_kinds_share_everything_but_the_gates_and_dtypes_share_the_draw():
+    x, (grelu, relu) = unit_inputs(), (runs_of(kind, (3,)).descent(unit_inputs(), 0) for kind in KINDS)
+    for name in ("B", "C"):
+        assert torch.equal(getattr(grelu, name), getattr(relu, name))
+    assert all(torch.equal(a, b) for a, b in zip(grelu.W, relu.W, strict=True))
+    relu.forward()
+    assert not torch.equal(grelu.gates[0], relu.gates[0])
+    single = runs_of("grelu", (3,)).descent(x.float(), 0)
+    assert all(torch.equal(a, b.float()) for a, b in zip(single.W, grelu.W, strict=True))
+    assert runs_of("relu").twin("grelu").kind == "grelu"
+    elsewhere = runs_of("grelu", (3,), draw_on="device").descent(x, 0)  # this device is the CPU
+    assert torch.equal(elsewhere.forward(), grelu.forward())
+
+
+def test_draws_have_their_variances_and_are_independent():
+    net = GatedRuns("grelu", 50, 400, 2, 3, seeds=[0])
+    run, Psi = net.descent(torch.zeros(1, 50, dtype=torch.float64), 0), psi_of(net)
+    for matrix, variance in ((run.B, 2 / 3), (run.C, 2 / 50), *((W, 2 / 400) for W in (*run.W, *Psi))):
+        assert matrix.square().mean().item() == pytest.approx(variance, rel=5 * (2 / matrix.numel()) ** 0.5)
+    matrices = [*run.W, *Psi]
+    for a, b in itertools.combinations(matrices, 2):
+        assert abs((a * b).sum() / (a.norm() * b.norm())) < 5 / 400
+
+
+def test_blocks_make_up_the_same_frozen_net(monkeypatch):
+    net, h = runs_of("grelu"), unit_inputs(d=M).clamp(min=0)
+    monkeypatch.setattr("overparam.nets.gated._BLOCK", 7 * M)
+    Psi, z = psi_of(net), h
+    for found, P in zip(net.gates(0, h), Psi, strict=True):
+        z = (z @ P.T).clamp(min=0)
+        assert torch.equal(found > 0, z > 0)
+
+
+def test_psi_of_low_rank_and_psi_that_is_given():
+    net, h = GatedRuns("grelu", D, 200, 1, seeds=[0], psi_rank=50), torch.rand(3, 200, dtype=torch.float64)
+    U, V = (net._drawn(p, 0, 1, s, v, h) for p, s, v in (("U", (200, 50), 1 / 50), ("V", (50, 200), 2 / 200)))
+    assert (U @ V).square().mean().item() == pytest.approx(2 / 200, rel=0.05)
+    expected = h @ (U @ V).T > 0
+    assert torch.equal(net.gates(0, h)[0] > 0, expected)
+    for psi in ((U, V), U @ V, (U @ V)[None]):
+        assert torch.equal(runs_of("grelu", m=200, L=1).with_psi([psi]).gates(0, h)[0] > 0, expected)
+
+
+def test_a_relu_net_with_its_pattern_frozen_has_the_same_outputs():
+    """Section 4.1: Psi_k <- W_k, at any time of the training."""
+    net, x, loss = runs_of("relu"), unit_inputs(), RegressionLoss(targets())
+    run = net.descent(x, 0)
+    for _ in range(5):
+        run.descend(loss(run.forward())[1] * 1e-3)
+    frozen = net.twin("grelu").with_weights(run.W).with_psi(run.W).descent(x, 0)
+    assert torch.equal(frozen.forward(), run.forward())
+    assert frozen.W[0].data_ptr() != run.W[0].data_ptr()
+    # Elsewhere as well, and no more after a step.
+    other = unit_inputs(4, seed=5)
+    assert torch.equal(frozen.predict(other), run.predict(other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_prediction_gates_and_dead_units_at_other_inputs(kind):
+    net, other = runs_of(kind, (0, 1)), unit_inputs(4, seed=5)
+    both = net.descent(unit_inputs(), None)
+    for r in range(2):
+        alone, there = net.descent(unit_inputs(), r), net.descent(other, r)
+        torch.testing.assert_close(alone.predict(other), there.forward())
+        torch.testing.assert_close(both.predict(other)[r], there.forward())
+        dead = [1 - (gate.bool().sum(0) > 0).double().mean().item() for gate in there.gates]
+        assert alone.dead(other).tolist() == pytest.approx(dead)
+        assert both.dead(other)[r].tolist() == pytest.approx(dead)
+        assert there.dead().tolist() == pytest.approx(dead)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gate_changes_are_hamming_distances(kind):
+    loss, other = RegressionLoss(targets()), unit_inputs(30, seed=5)
+    run = runs_of(kind).descent(unit_inputs(), 0)
+    assert run.gate_changes(other).isnan()
+    before = run._gates_at(other)
+    run.descend(loss(run.forward())[1] * 0.05)
+    after = run._gates_at(other)
+    expected = np.mean([(a != b).double().mean().item() for a, b in zip(before, after, strict=True)])
+    assert run.gate_changes(other).item() == pytest.approx(expected)
+    assert (expected > 0) == (kind == "relu")
+    assert run.gate_changes(other).item() == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kernel_is_that_of_autograds_jacobian(kind):
+    net, x = runs_of(kind, (0, 1)), unit_inputs()
+    for r in range(2):
+        leaves = leaves_of(net, x, r)
+        J = torch.autograd.functional.jacobian(lambda *W, r=r: by_hand(net, W, x, r), tuple(leaves))
+        rows = torch.cat([part.reshape(N * OUT, -1) for part in J], 1)
+        run, v = net.descent(x, r), targets(seed=2)
+        torch.testing.assert_close(ntk_gram(run), rows @ rows.T)
+        torch.testing.assert_close(kernel_product(run, v).flatten(), rows @ (rows.T @ v.flatten()))
+        top = torch.linalg.eigvalsh(rows @ rows.T)[-1]
+        assert lambda_max(run, 300).item() == pytest.approx(top.item(), rel=1e-6)
+        assert initial_lambda_max(net, x, 300)[r].item() == pytest.approx(top.item(), rel=1e-6)
+    together = net.descent(x, None)
+    torch.testing.assert_close(ntk_gram(together)[1], ntk_gram(net.descent(x, 1)))
+    torch.testing.assert_close(lambda_max(together, 20), initial_lambda_max(net, x, 20))
+    with pytest.raises(ParameterError, match="rows, more than 11"):
+        ntk_gram(together, largest=11)
+
+
+def test_the_kernel_product_does_not_depend_on_its_association():
+    for n in (4, 40):
+        x, run = unit_inputs(n), runs_of("relu").descent(unit_inputs(n), 0)
+        v = targets(n)
+        expected = ntk_gram(run) @ v.flatten()
+        torch.testing.assert_close(kernel_product(run, v).flatten(), expected)
+        assert run.x.shape == x.shape
+
+
+def test_the_step_size_limit_is_two_over_the_top_eigenvalue():
+    """For GReLU near its interpolating end: 1.9 / lambda_max goes on falling, 2.2 / lambda_max rises."""
+    net, x = runs_of("grelu", m=200, L=2, d_y=1), unit_inputs()
+    y = net.descent(x, 0).forward() + 1e-5 * targets(d=1)
+    top = initial_lambda_max(net, x, 200).item()
+    for f, falls in ((1.9, True), (2.2, False)):
+        loss = gradient_descent(net, x, RegressionLoss(y), f * N / top, 60).loss[0]
+        assert (loss[-1] < loss[0]) == falls
+
+
+def test_packed_bits_come_back():
+    for m in (8, 13):
+        bits = torch.rand(3, 5, m) > 0.5
+        assert pack(bits).shape == (3, 5, 2 if m == 13 else 1)
+        assert torch.equal(unpack(pack(bits), m), bits)
+        assert torch.equal(pack(bits), torch.from_numpy(np.packbits(bits.numpy(), axis=-1, bitorder="little")))
+        assert torch.equal(unpack(pack(bits.double()), m, torch.float64), bits.double())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batched", [False, True])
+def test_batches_by_row_numbers_are_autograds_stochastic_descent(kind, batched):
+    x, y, eta, epochs = unit_inputs(10), targets(8), 4e-4, 3
+    net = TabulatedRuns(kind, x, M, DEPTH, OUT, seeds=[0, 1])
+    train, test = net.rows(0, 8), net.rows(8)
+    log = {"test": lambda run: run.predict(test), "dead": lambda run: run.dead(train)}
+    loss = RegressionLoss(y)
+    history = stochastic_gradient_descent(
+        net, train, loss, eta, epochs, batch=3, seed=5, log=log, at=[epochs], batched=batched
+    )
+    for r in range(2):
+        W, losses = leaves_of(runs_of(kind, (0, 1)), x, r), []
+        for epoch in range(epochs + 1):
+            losses.append((by_hand(net, W, x[:8], r) - y).square().sum().item() / 16)
+            order = torch.randperm(8, generator=torch.Generator().manual_seed(5 * 1_000_003 + epoch))
+            for index in order.split(3) if epoch < epochs else ():
+                value = (by_hand(net, W, x[index], r) - y[index]).square().sum() / (2 * len(index))
+                grads = torch.autograd.grad(value, W)
+                W = [(w - eta * g).detach().requires_grad_() for w, g in zip(W, grads, strict=True)]
+        np.testing.assert_allclose(history.loss[r], losses, rtol=1e-11)
+        expected = by_hand(net, W, x[8:], r).detach().numpy()
+        np.testing.assert_allclose(history.logs["test"][r, 0], expected, rtol=1e-9)
+    if kind == "grelu":
+        plain = runs_of(kind, (0, 1)).descent(x[:8], 1).dead()
+        np.testing.assert_array_equal(history.logs["dead"][1, 0], plain)
+
+
+def test_a_run_beyond_the_limit_has_diverged_and_the_others_go_on():
+    x, y = unit_inputs(), targets()
+    net = runs_of("relu", (0, 0))
+    for batched in (False, True):
+        history = gradient_descent(net, x, RegressionLoss(y), [1e-4, 1.0], 8, batched=batched, allow_divergence=True)
+        assert history.diverged.tolist() == [False, True]
+        assert history.loss[1, 0].isfinite()
+        assert history.loss[0].isfinite().all()
+
+
+def test_a_loss_of_runs_with_targets_of_their_own():
+    y, u = torch.stack([targets(), 1e6 * targets()]), targets(seed=1)
+    loss = RegressionLoss(y, runs_axis=True)
+    value, derivative = loss(u.expand(2, *u.shape))
+    assert value[0].item() == pytest.approx(((u - y[0]) ** 2).sum().item() / (2 * N))
+    torch.testing.assert_close(derivative[0], (u - y[0]) / N)
+    assert value[1].isnan()
+    assert derivative[1].isnan().all()
+    torch.testing.assert_close(loss.rows(torch.tensor([1, 4])).select(0)(u[[1, 4]])[1], (u - y[0])[[1, 4]] / 2)
+    with pytest.raises(ParameterError, match="halfsum or halfmean"):
+        RegressionLoss(y, "sum")
+
+
+def test_spectral_norm_of_matrices_and_of_zero():
+    matrices = torch.randn(2, 9, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    torch.testing.assert_close(spectral_norm(matrices, 500), torch.linalg.matrix_norm(matrices, 2))
+    assert spectral_norm(torch.zeros(3, 3)) == 0
+
+
+def test_what_a_net_refuses():
+    with pytest.raises(ParameterError, match="grelu or relu"):
+        runs_of("leaky")
+    with pytest.raises(ParameterError, match="cpu or device"):
+        runs_of("relu", draw_on="gpu")
+
+
+def test_a_training_resumes_to_the_bit(tmp_path):
+    x, loss = unit_inputs(), RegressionLoss(targets())
+    whole = gradient_descent(runs_of("grelu"), x, loss, 1e-3, 30, batched=False)
+    calls = []
+
+    def killed(run):
+        calls.append(run)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        return run.forward().sum()
+
+    saved = Checkpoint(tmp_path / "run", every=0)
+    options = {"at": list(range(31)), "checkpoint": saved, "batched": False}
+    with pytest.raises(KeyboardInterrupt):
+        gradient_descent(runs_of("grelu"), x, loss, 1e-3, 30, log={"sum": killed}, **options)
+    again = gradient_descent(runs_of("grelu"), x, loss, 1e-3, 30, log={"sum": killed}, **options)
+    assert torch.equal(again.loss, whole.loss)
+
+
+def test_a_checkpoint_of_other_gates_or_inputs_is_refused(tmp_path, caplog):
+    """x, targets, weights and step size are the same: only the kind, Psi or the table of inputs differ."""
+    x, loss = unit_inputs(), RegressionLoss(targets())
+    table = [TabulatedRuns("relu", inputs, M, DEPTH, OUT, seeds=[0]) for inputs in (x, 2 * x)]
+    plain = runs_of("grelu")
+    kinds = [(plain, x), (runs_of("relu"), x), (plain.with_psi(plain.descent(x, 0).W), x)]
+    for nets, train in ((kinds, gradient_descent), ([(net, net.rows()) for net in table], _one_epoch)):
+        losses = [train(net, rows, loss, 1e-3, 2, checkpoint=Checkpoint(tmp_path / "same")).loss for net, rows in nets]
+        assert not any(torch.equal(a, b) for a, b in itertools.combinations(losses, 2))
+    assert len(caplog.records) == len(kinds) + len(table) - 1
+
+
+def _one_epoch(*args, **options):
+    return stochastic_gradient_descent(*args, **options, batch=3, seed=0)
+
+
+def test_the_change_of_the_weights_since_the_start():
+    run = runs_of("grelu").descent(unit_inputs(), 0)
+    before = [W.clone() for W in run.W]
+    run.forward()
+    run.descend(targets())
+    for k, W0 in enumerate(before):
+        torch.testing.assert_close(run.change(k), run.W[k] - W0)
