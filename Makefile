@@ -1,4 +1,4 @@
-# make figures [PROFILE=smoke|laptop|paper] | test | lab | outputs | bench | lint | clean
+# make figures [PROFILE=smoke|laptop|paper] | test | site | lab | outputs | bench | lint | clean
 # An active conda or virtual environment that has this checkout installed is used as it is; otherwise .venv is made.
 
 PROFILE ?= smoke
@@ -8,7 +8,7 @@ ACTIVE := $(shell if [ -n "$$VIRTUAL_ENV$$CONDA_PREFIX" ]; then python -c "impor
 PYTHON := $(or $(ACTIVE),$(CURDIR)/.venv/bin/python)
 READY := $(if $(ACTIVE),,.venv/ready)
 
-.PHONY: figures test lab outputs lint clean
+.PHONY: figures test site lab outputs lint clean
 
 figures: $(READY)
 	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE)
@@ -21,6 +21,10 @@ test: $(READY)
 	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks -n 2 --dist loadfile \
 		--nbval-cell-timeout 120 -p no:cacheprovider
 
+# The notebooks, verdicts and reference as pages, from the committed records; site/_build/html/index.html is the first.
+site: $(READY)
+	@"$(PYTHON)" -m overparam.cli site
+
 lab: $(READY)
 	"$(PYTHON)" -m jupyterlab notebooks
 
@@ -32,7 +36,7 @@ lint: $(READY)
 	"$(PYTHON)" -m ruff check . && "$(PYTHON)" -m ruff format --check .
 
 clean:
-	rm -rf figures/smoke figures/custom logs .snakemake
+	rm -rf figures/smoke figures/custom logs .snakemake site/_build
 
 .venv/ready: requirements.lock pyproject.toml
 	"$(BASE_PYTHON)" -m venv --clear .venv

@@ -1,10 +1,12 @@
-"""The command line: `overparam list | run | figures | data`."""
+"""The command line: `overparam list | run | figures | site | diff | data`."""
 
+import itertools
 import json
 import os
 import sys
 import time
 import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -172,6 +174,50 @@ def outputs(
     for stem in workflow.notebooks("smoke", claim or []):
         workflow.renew_outputs(stem)
         print(stem)
+
+
+@app.command()
+def site(
+    jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
+):
+    """Build the site of all notebooks and verdicts from the committed records, in site/_build/html."""
+    from .site import build
+
+    print(f"open {build(jobs=jobs) / 'index.html'}")
+
+
+@app.command()
+def diff(
+    revision: Annotated[str, typer.Argument(help="A git revision, such as HEAD or main~3.")],
+    page: Annotated[
+        Path | None, typer.Option(help="Write the table with all redrawn figures to this HTML file.")
+    ] = None,
+):
+    """Compare the records with those of a git revision: verdicts, checks, numbers, figures."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from . import diff
+
+    found = diff.changes(diff.at_revision(revision), diff.at_present())
+    console = Console(highlight=False)
+    for record, group in itertools.groupby(found, key=lambda c: f"{c.claim} at {c.profile}"):
+        table = Table.grid(padding=(0, 2, 0, 2), expand=True)
+        for ratio in (3, 2, 2):
+            table.add_column(ratio=ratio)
+        for c in group:
+            table.add_row(
+                *map(escape, (c.kind if c.kind == c.what else f"{c.kind} {c.what}", c.before, f"-> {c.after}"))
+            )
+        console.print(record, style="bold")
+        console.print(table)
+    print(diff.summary(found, revision))
+    if page:
+        from .site import diff_page
+
+        claims.write_atomically(page, diff_page(found, revision).encode())
+        print(f"open {page}")
 
 
 @data_app.command("list")

@@ -11,6 +11,7 @@ FIGURES = Path(os.environ.get("OVERPARAM_FIGURES") or ROOT / "figures").absolute
 DATA = ROOT / "data"
 CACHE = DATA / "cache"
 LOGS = ROOT / "logs"
+SITE = ROOT / "site"
 
 
 def mirror():

@@ -9,7 +9,8 @@ from overparam import claims, workflow
 from overparam.parameters import notebook_parameters
 from overparam.paths import NOTEBOOKS, PROFILES
 
-STEMS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+EXPLORERS = {"explore-bounds"}  # notebooks that judge no claim
+STEMS = sorted({path.stem for path in NOTEBOOKS.glob("*.ipynb")} - EXPLORERS)
 TABLES = claims._read_toml(PROFILES)
 LONGEST_CELL, LONGEST_FUNCTION = 25, 10
 
@@ -62,6 +63,16 @@ def test_stored_outputs_come_from_one_run_from_top_to_bottom(stem):
             assert output.get("name") != "stderr"
             is_report = "claim.report()" in source(cell)
             assert output["output_type"] == ("stream" if is_report else "display_data"), source(cell)
+
+
+@pytest.mark.parametrize("stem", sorted(EXPLORERS))
+def test_an_explorer_has_parameters_first_and_one_clean_run(stem):
+    assert notebook_parameters(NOTEBOOKS / f"{stem}.ipynb")
+    assert [is_parameters(cell) for cell in code(stem)] == [True] + [False] * (len(code(stem)) - 1)
+    assert [cell["execution_count"] for cell in code(stem)] == list(range(1, len(code(stem)) + 1))
+    outputs = [output for cell in code(stem) for output in cell["outputs"]]
+    assert all(o["output_type"] != "error" and o.get("name") != "stderr" for o in outputs)
+    assert sum("image/png" in o.get("data", {}) for o in outputs) >= 1
 
 
 @pytest.mark.parametrize("stem", STEMS)

@@ -1,0 +1,29 @@
+"""The sliders of `explore-bounds` redraw with the value they were moved to."""
+
+import matplotlib.pyplot as plt
+import pytest
+
+from overparam import explore
+from overparam.paths import NOTEBOOKS
+from overparam.provenance import notebook_source
+
+
+def test_moving_a_slider_redraws(monkeypatch, capsys):
+    plt.switch_backend("agg")
+    space = {}
+    for kind, source in notebook_source(NOTEBOOKS / "explore-bounds.ipynb"):
+        if kind == "code":
+            exec(source.replace("plt.show()", "plt.close('all')"), space)
+    drawn = []
+    monkeypatch.setattr(explore, "draw", drawn.append)
+    before = {row.theorem: row.width for row in space["rows"]}
+    space["sliders"]["n"].value = space["n"] * 10
+    (rows,) = drawn
+    assert {row.theorem for row in rows} == set(before)
+    noy = next(row for row in rows if row.theorem.startswith("Noy"))
+    assert noy.width - before[noy.theorem] == pytest.approx(2)
+    for name, slider in space["sliders"].items():  # both ends are inside what the theorems allow
+        for end in ("min", "max"):
+            value = getattr(slider, end)
+            slider.value = 10**value if name != "alpha" else value
+    capsys.readouterr()
