@@ -1,4 +1,4 @@
-"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1; alpha = 0 gives Allen-Zhu et al. 2019's."""
+"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1. Its layers 1..L at alpha = 0 are those of Allen-Zhu et al. 2019."""
 
 import torch
 

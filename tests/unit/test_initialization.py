@@ -1,0 +1,212 @@
+"""Starts, layer products and remainders of the deep ReLU net, against brute force, quadrature and closed forms."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate
+
+from overparam import initialization as start
+from overparam import layer_products as products
+from overparam import relu_remainder as remainders
+from overparam.bounds import allenzhu2019 as bounds
+from overparam.bounds import allenzhu2019_limits as limits
+from overparam.data import load
+from overparam.errors import ParameterError
+from overparam.nets.relu_net import ReLUNet
+from overparam.responses import partners
+from overparam.train import SquaredLoss
+
+X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)
+Y = X.y_train[:, None]
+
+
+def test_the_chain_has_the_moments_of_its_law():
+    norms = start.norm_chain(64, 3, 200_000, seed=0)
+    steps = np.diff(np.log(norms**2), axis=1)
+    mean, variance = limits.log_ratio_moments(64)
+    assert steps.mean(0) == pytest.approx([mean] * 3, abs=5 * np.sqrt(variance / 200_000))
+    assert steps.var(0) == pytest.approx([variance] * 3, rel=0.02)
+    assert start.outside(norms[:, -1:], 0.3) == pytest.approx((abs(norms[:, -1] - 1) > 0.3).mean())
+
+
+def test_the_chain_has_the_law_of_real_nets():
+    found = start.at_seeds(lambda net, seed: {"norm": net.forward(X.x_train[:1])[1][-1].norm()}, 5, 40, 1, 3, seeds=range(400))  # fmt: skip  # noqa: E501
+    chain = start.norm_chain(40, 3, 100_000, seed=1)[:, -1]
+    assert found["norm"].shape == (400,)
+    assert np.log(found["norm"]).var() == pytest.approx(np.log(chain).var(), rel=0.25)
+    assert np.log(found["norm"]).mean() == pytest.approx(np.log(chain).mean(), abs=5 * np.log(chain).std() / 20)
+
+
+def test_separations_are_distances_from_the_line():
+    net = ReLUNet(5, 30, 1, 2, seed=0)
+    found = start.separations(net, X.x_train[:1], X.x_train[1:2])
+    for l, (a, b) in enumerate(zip(net.forward(X.x_train[:1])[1], net.forward(X.x_train[1:2])[1], strict=True)):
+        expected = (b[0] - a[0] * (a[0] @ b[0]) / (a[0] @ a[0])).norm()
+        torch.testing.assert_close(found[0, l], expected)
+
+
+def test_close_pairs_keep_their_separation_to_rounding():
+    net, x = ReLUNet(5, 400, 1, 1, seed=0), X.x_train[:1]
+    wide = [
+        start.separations(net, x, partners(x, torch.tensor([d], dtype=torch.float64), seed=1)) for d in (1e-9, 1e-7)
+    ]
+    torch.testing.assert_close(100 * wide[0], wide[1], rtol=1e-5, atol=0)
+
+
+def test_near_pairs_have_their_distance_and_the_rest_keeps_away():
+    x, y = start.near_pair(8, 6, 0.3, seed=2)
+    distances = torch.cdist(x, x) + 9 * torch.eye(8)
+    assert distances[0, 1].item() == pytest.approx(0.3)
+    assert distances.min().item() == pytest.approx(0.3)
+    torch.testing.assert_close(x.norm(dim=1), torch.ones(8, dtype=torch.float64))
+    assert (x[:, -1] == 0.5**0.5).all()
+    assert y[0] == -y[1]
+    with pytest.raises(ParameterError, match="do not keep"):
+        start.near_pair(30, 3, 0.8, seed=0)
+
+
+def test_the_last_gram_matrix_gives_norms_of_gradients():
+    net, v = ReLUNet(5, 20, 2, 2, seed=1), torch.tensor([1.0, -2, 0.5]).double()
+    gradient = net.gradients(X.x_train, torch.stack([v, torch.zeros_like(v)], 1))[-1]
+    torch.testing.assert_close(v @ start.last_gram(net, X.x_train) @ v, gradient.square().sum())
+
+
+def test_the_smallest_gradient_is_reached_by_some_loss_vector_and_by_none_beyond():
+    H = start.last_gram(ReLUNet(5, 40, 1, 2, seed=1), X.x_train)
+    bound = start.smallest_gradient(H)
+    assert bound.item() == pytest.approx(limits.lem93_infimum(H.numpy()))
+    v = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    values = ((v / v.abs().amax(1, keepdim=True)) @ H * v / v.abs().amax(1, keepdim=True)).sum(1)
+    assert values.min() >= bound * (1 - 1e-12)
+    assert values.min() < 1.05 * bound
+
+
+@pytest.mark.parametrize("alpha", [-2.0, 0.0, 0.7, 1.0])
+def test_the_gaussian_gap_is_scipys_double_integral_and_the_closed_form(alpha):
+    delta = 1 / 6
+    weight = lambda r: r * np.exp(-(r**2) / 2) / (2 * np.pi)  # noqa: E731
+
+    def integrand(angle, r):
+        a, b = np.sqrt(2) * r * np.cos(angle), np.sqrt(2) * r * np.sin(angle)
+        return (max(a, 0) - max(alpha * a + delta * b, 0)) ** 2 * weight(r)
+
+    expected, _ = integrate.dblquad(integrand, 0, 12, -np.pi, np.pi, epsabs=1e-6)
+    assert start.gaussian_gap(alpha, delta) == pytest.approx(expected, abs=1e-5)
+    assert start.gaussian_gap(alpha, delta) == pytest.approx(bounds.claim76_expectation(alpha, delta, "corrected"))
+    grid = start.gaussian_gap(np.linspace(-3, 3, 7)[:, None], np.array([0.01, 0.1]))
+    assert grid.shape == (7, 2)
+
+
+def net_and_masks(m=8, L=3, tau=None):
+    net = ReLUNet(5, m, 1, L, tau=tau, seed=2)
+    return net, products.masks(net, X.x_train[0])
+
+
+@pytest.mark.parametrize("tau", [None, 0.3])
+def test_products_are_those_of_the_matrices(tau):
+    net, D = net_and_masks(tau=tau)
+    eye = torch.eye(8, dtype=torch.float64)
+    W = [W if tau is None or l == 3 else eye + tau * W for l, W in enumerate(net.W, 1)]
+    expected = W[2] @ torch.diag(D[2]) @ W[1] @ torch.diag(D[1]) @ W[0]
+    torch.testing.assert_close(products.product(net, D, 1, 3), expected)
+    b = torch.randn(8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    torch.testing.assert_close(products.back_through(net, D, 1, 3, b), expected.T @ b)
+    torch.testing.assert_close(products.norm(net, D, 1, 3, iterations=300), torch.linalg.matrix_norm(expected, 2))
+    masked = torch.diag(D[3]) @ expected @ torch.diag(D[0])
+    found, u, v = products.singular(net, D, 1, 3, masked=True, iterations=300)
+    torch.testing.assert_close(found, torch.linalg.matrix_norm(masked, 2))
+    torch.testing.assert_close(u @ masked @ v, found)
+    h = net.forward(X.x_train[:1])[1]
+    torch.testing.assert_close(products.through(net, D, 1, 3, h[0][0]), net.forward(X.x_train[:1])[0][-1][0])
+
+
+@pytest.mark.parametrize("s", [1, 2, 3])
+def test_sparse_suprema_are_those_of_all_supports(s):
+    net, D = net_and_masks()
+    matrix = products.product(net, D, 1, 3)
+    supports = [list(c) for c in itertools.combinations(range(8), s)]
+    gain = max(torch.linalg.matrix_norm(matrix[:, c], 2) for c in supports)
+    form = max(torch.linalg.matrix_norm(matrix[r][:, c], 2) for r in supports for c in supports)
+    for found, exact in ((products.sparse_gain(matrix, s), gain), (products.sparse_form(matrix, s), form)):
+        assert found <= exact * (1 + 1e-12)
+        assert found >= (1 - 1e-12 if s == 1 else 0.97) * exact
+
+
+def test_sign_errors_are_nearly_the_worst_of_all():
+    net, D = net_and_masks(m=6)
+    options = {"iterations": 300}
+    found, changed = products.sign_errors(net, D, 1, 3, 1, **options)
+    exact = 0
+    for places in itertools.product(range(6), repeat=2):
+        for signs in itertools.product((-3, 3), repeat=2):
+            other = list(D)
+            for l, (k, sign) in enumerate(zip(places, signs, strict=True), 1):
+                other[l] = D[l].index_add(0, torch.tensor([k]), torch.tensor([sign]).double())
+            exact = max(exact, torch.linalg.matrix_norm(products.product(net, other, 1, 3), 2))
+    assert found <= exact * (1 + 1e-9)
+    assert found >= 0.9 * exact
+    torch.testing.assert_close(products.norm(net, changed, 1, 3, **options), found)
+    assert [int((a != b).sum()) for a, b in zip(changed, D, strict=True)] == [0, 1, 1, 0]
+    assert products.random_sign_errors(net, D, 1, 3, 1, seed=0, **options) <= exact * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("tau", [None, 0.4])
+def test_remainders_are_those_of_changed_matrices(tau):
+    net, loss, x = ReLUNet(5, 16, 1, 3, tau=tau, seed=5), SquaredLoss(Y, "halfsum"), X.x_train
+    value, v = loss(net.outputs(x))
+    pairs = remainders.along_gradient(net, x, v)
+    assert max(remainders.pair_norm(*pair) for pair in pairs).item() == pytest.approx(1)
+    dense = [p.T @ h for p, h in pairs]
+    gradient = net.gradients(x, v)
+    torch.testing.assert_close(dense[1] / dense[1].norm(), gradient[1] / gradient[1].norm())
+    for changes, matrices in ((pairs, dense), (remainders.gaussian(net, seed=1),) * 2):
+        found = remainders.remainder(net, x, loss, changes, [0.1, 0.5])
+        slope = sum((a * b).sum() for a, b in zip(gradient, matrices, strict=True))
+        for w, one in zip((0.1, 0.5), found, strict=True):
+            after = loss(net.with_weights([a + w * b for a, b in zip(net.W, matrices, strict=True)]).outputs(x))[0]
+            torch.testing.assert_close(one, after - value - w * slope)
+    norms = [torch.linalg.matrix_norm(change, 2) for change in remainders.gaussian(net, seed=1, iterations=300)]
+    assert [norm.item() for norm in norms] == pytest.approx([1] * 3, rel=1e-3)
+
+
+def test_kinks_are_a_change_of_the_last_layer_of_that_norm():
+    net, loss, x = ReLUNet(5, 300, 1, 2, seed=6), SquaredLoss(Y, "halfsum"), X.x_train
+    found = remainders.kinks(net, x, loss, [0.02, 0.1])
+    assert (found["norm"] <= torch.tensor([0.02, 0.1], dtype=torch.float64)).all()
+    assert found["norm"].numpy() == pytest.approx([0.02, 0.1], rel=0.05)
+    assert (found["remainder"] > 0).all()
+    g, h = net.forward(x)
+    value, v = loss(net.outputs(x))
+    c = (v @ net.B / v.norm(dim=1, keepdim=True)).clamp(min=0)
+    t = _multiplier(found["norm"][1].item(), g[-1], c, h[-2])
+    V = remainders._bent(g[-1], c, torch.tensor([t]))[0]
+    change = (torch.linalg.pinv(h[-2]) @ V).T
+    assert torch.linalg.matrix_norm(change, 2).item() == pytest.approx(found["norm"][1].item(), rel=1e-6)
+    torch.testing.assert_close(h[-2] @ change.T, V)
+    after = loss(net.with_weights([net.W[0], net.W[1] + change]).outputs(x))[0]
+    slope = (net.gradients(x, v)[-1] * change).sum()
+    torch.testing.assert_close(found["remainder"][1], after - value - slope)
+    singular = torch.linalg.svdvals(h[-2])
+    torch.testing.assert_close(found["condition"], singular[0] / singular[-1])
+
+
+def _multiplier(norm, g, c, h):
+    """t with |W'|_2 = norm, by a fine search."""
+    inverse, low, high = torch.linalg.pinv(h), 0.0, 100.0
+    for _ in range(60):
+        t = (low + high) / 2
+        V = torch.where(g.abs() < t * c / 2, -torch.sign(g) * t * c, 0)
+        low, high = (t, high) if torch.linalg.matrix_norm(inverse @ V, 2) <= norm * (1 + 1e-12) else (low, t)
+    return low
+
+
+def test_descended_nets_are_those_of_autograds_steps():
+    net, loss, x = ReLUNet(5, 12, 1, 2, seed=1), SquaredLoss(Y, "halfsum"), X.x_train
+    W = [w.clone().requires_grad_() for w in net.W]
+    for _ in range(3):
+        value = (net.with_weights(W).outputs(x) - Y).square().sum() / 2
+        W = [(w - 0.03 * g).detach().requires_grad_() for w, g in zip(W, torch.autograd.grad(value, W), strict=True)]
+    for found, expected in zip(remainders.descended(net, x, loss, 0.03, 3).W, W, strict=True):
+        torch.testing.assert_close(found, expected.detach())
