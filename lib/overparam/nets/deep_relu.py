@@ -1,4 +1,4 @@
-"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1. Its layers 1..L at alpha = 0 are those of Allen-Zhu et al. 2019."""
+"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1; at alpha = 0, layers 1..L of Allen-Zhu et al. 2019."""
 
 import torch
 
