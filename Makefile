@@ -17,7 +17,7 @@ figures: $(READY)
 # with their stored outputs, and write their records aside.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)
-	"$(PYTHON)" -m pytest tests -n 2 --dist loadgroup
+	"$(PYTHON)" -m pytest tests -n 2
 	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks -n 2 --dist loadfile \
 		--nbval-cell-timeout 120 -p no:cacheprovider
 

@@ -1,5 +1,7 @@
 """The locally connected net and joint training of all layers, against autograd and torch's convolution."""
 
+import functools
+
 import pytest
 import torch
 
@@ -27,6 +29,18 @@ def by_hand(nets, run, W, x):
     return torch.relu(torch.cat(h, 1) @ W[-1].T) @ B.T
 
 
+def by_autograd(outputs, start, eta, steps):
+    """Losses at steps 0..steps of gradient descent on sum |outputs(W) - Y|^2/2, and ||W - start||_F of every layer."""
+    W, losses = [w.clone().requires_grad_() for w in start], []
+    for k in range(steps + 1):
+        value = (outputs(W) - Y).square().sum() / 2
+        losses.append(value.item())
+        grads = torch.autograd.grad(value, W)
+        if k < steps:
+            W = [(w - eta * g).detach().requires_grad_() for w, g in zip(W, grads, strict=True)]
+    return losses, torch.stack([(w.detach() - w0).norm() for w, w0 in zip(W, start, strict=True)])
+
+
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("one_set", [False, True])
@@ -37,15 +51,9 @@ def test_training_is_autograds_gradient_descent(shared, batched, one_set):
     history = gradient_descent(nets, x, SquaredLoss(Y, "halfsum"), eta, steps, log=log, batched=batched)
     for run in range(2):
         start = [nets.layer(l, run) for l in range(1, L + 1)]
-        W, losses = [w.clone().requires_grad_() for w in start], []
-        for k in range(steps + 1):
-            value = (by_hand(nets, run, W, x if one_set else x[run]) - Y).square().sum() / 2
-            losses.append(value.item())
-            grads = torch.autograd.grad(value, W)
-            if k < steps:
-                W = [(w - eta * g).detach().requires_grad_() for w, g in zip(W, grads, strict=True)]
+        outputs = lambda W, run=run: by_hand(nets, run, W, x if one_set else x[run])  # noqa: E731
+        losses, moved = by_autograd(outputs, start, eta, steps)
         assert history.loss[run].tolist() == pytest.approx(losses, rel=1e-10)
-        moved = torch.stack([(w.detach() - w0).norm() for w, w0 in zip(W, start, strict=True)])
         torch.testing.assert_close(history.logs["movement"][run, 0], moved)
 
 
@@ -95,19 +103,9 @@ def test_joint_training_is_autograds(batched):
     nets = JointRuns(J, 6, D, 2, seeds=[3, 4])
     log = {"movement": lambda run: run.movement()}
     history = gradient_descent(nets, x, SquaredLoss(Y, "halfsum"), eta, steps, log=log, batched=batched)
+    through = lambda W: functools.reduce(lambda h, layer: torch.relu(h @ layer.T), W[:-1], x) @ W[-1].T  # noqa: E731
     for run, seed in enumerate((3, 4)):
         net = ReLUNet(J, 6, D, 2, seed=seed)
-        start = [net.A, *net.W, net.B]
-        layers, losses = [w.clone().requires_grad_() for w in start], []
-        for k in range(steps + 1):
-            h = x
-            for layer in layers[:-1]:
-                h = torch.relu(h @ layer.T)
-            value = (h @ layers[-1].T - Y).square().sum() / 2
-            losses.append(value.item())
-            grads = torch.autograd.grad(value, layers)
-            if k < steps:
-                layers = [(w - eta * g).detach().requires_grad_() for w, g in zip(layers, grads, strict=True)]
+        losses, moved = by_autograd(through, [net.A, *net.W, net.B], eta, steps)
         assert history.loss[run].tolist() == pytest.approx(losses, rel=1e-10)
-        moved = torch.stack([(w.detach() - w0).norm() for w, w0 in zip(layers, start, strict=True)])
         torch.testing.assert_close(history.logs["movement"][run, 0], moved)
