@@ -8,7 +8,7 @@ ACTIVE := $(shell if [ -n "$$VIRTUAL_ENV$$CONDA_PREFIX" ]; then python -c "impor
 PYTHON := $(or $(ACTIVE),$(CURDIR)/.venv/bin/python)
 READY := $(if $(ACTIVE),,.venv/ready)
 
-.PHONY: figures test site lab outputs lint clean
+.PHONY: figures test site lab outputs bench bench-jax lint clean
 
 figures: $(READY)
 	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE)
@@ -31,6 +31,15 @@ lab: $(READY)
 # Run the notebooks in place at smoke size, to renew the outputs that are committed with them.
 outputs: $(READY)
 	"$(PYTHON)" -m overparam.cli outputs
+
+# Hot paths against their peers, on a quiet machine; the peer neural-tangents needs an environment of its own.
+bench: $(READY)
+	@"$(PYTHON)" -m overparam.cli bench
+
+bench-jax:
+	"$(BASE_PYTHON)" -m venv --clear benchmarks/.jax
+	benchmarks/.jax/bin/python -m pip install --quiet jax==0.4.25 jaxlib==0.4.25 "numpy<2" "scipy<1.14" \
+		neural-tangents==0.6.5
 
 lint: $(READY)
 	"$(PYTHON)" -m ruff check . && "$(PYTHON)" -m ruff format --check .

@@ -187,6 +187,19 @@ def site(
 
 
 @app.command()
+def bench(
+    words: Annotated[list[str] | None, typer.Argument(help="Only rows whose path or peer contains a word.")] = None,
+):
+    """Measure the hot paths against their peers, and write benchmarks/results."""
+    from . import bench
+
+    rows = bench.measure(words or (), lambda row: print("  ".join(bench.cells(row)), flush=True))
+    if not rows:
+        raise ParameterError(f"no benchmark has any of {', '.join(words)} in its name")
+    print(f"table in {bench.write(rows)}")
+
+
+@app.command()
 def diff(
     revision: Annotated[str, typer.Argument(help="A git revision, such as HEAD or main~3.")],
     page: Annotated[

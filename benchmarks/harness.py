@@ -1,0 +1,138 @@
+"""Hot paths against peers: interleaved in one process, the median of the ratios and whether the results agree.
+
+A script of this folder hands its `Comparison`s and `Quantity`s to `main`, which prints one line of JSON for each.
+Everything runs on one thread. `overparam bench` runs all scripts and writes the tables of `results/`.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+HERE = Path(__file__).parent
+JAX = HERE / ".jax" / "bin" / "python"
+CLOCKS = {"CPU": time.process_time, "wall": time.perf_counter}
+
+
+class Absent(Exception):
+    """A peer that is not installed, or data that cannot be had; its message says what to do."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """path: what is timed; peer: against what; at_most: the ratio ours / peer to reach.
+
+    prepare: gives (ours, peer, difference): two callables that do the same work, or return the seconds that they
+    measured themselves, and one that compares their results and gives (relative difference, tolerance).
+    """
+
+    path: str
+    peer: str
+    at_most: float
+    prepare: Callable
+    clock: str = "CPU"
+    alternations: int = 9
+
+    def row(self):
+        """The first call of each side is not timed; which side goes first alternates."""
+        ours, peer, difference = self.prepare()
+        ours(), peer()
+        found, tolerance = difference()
+        times = []
+        for k in range(self.alternations):
+            seconds = {work: self._seconds(work) for work in ((ours, peer) if k % 2 else (peer, ours))}
+            times.append((seconds[ours], seconds[peer]))
+        row = {"unit": f"of the {self.clock} time", "difference": found, "tolerance": tolerance}
+        row["seconds"] = [statistics.median(column) for column in zip(*times, strict=True)]
+        return row | _spread([a / b for a, b in times])
+
+    def _seconds(self, work):
+        start = CLOCKS[self.clock]()
+        own = work()
+        return own if isinstance(own, float) else CLOCKS[self.clock]() - start
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """path: what is measured; peer: what it is free of, or relative to; at_most: the value to reach, in `unit`.
+
+    measure: gives a list of values, of which the median counts.
+    """
+
+    path: str
+    peer: str
+    at_most: float
+    unit: str
+    measure: Callable
+
+    def row(self):
+        return {"unit": self.unit, **_spread(self.measure())}
+
+
+def _spread(values):
+    low, median, high = statistics.quantiles(values, n=4)
+    return {"value": median, "low": low, "high": high, "repetitions": len(values)}
+
+
+def main(rows):
+    """Measure those whose path or peer contains a word of the command line (default: all)."""
+    torch.set_num_threads(1)
+    for each in rows:
+        if sys.argv[1:] and not any(word in f"{each.path} {each.peer}" for word in sys.argv[1:]):
+            continue
+        line = {"path": each.path, "peer": each.peer, "at_most": each.at_most}
+        try:
+            line |= each.row()
+        except Absent as absent:
+            line["skipped"] = str(absent)
+        print(json.dumps(line), flush=True)
+
+
+def default_products(work):
+    """`work` with torch's default float32 products, whatever the library has chosen for its own."""
+
+    def run():
+        chosen = torch.backends.mkldnn.matmul.fp32_precision
+        torch.backends.mkldnn.matmul.fp32_precision = "none"
+        try:
+            return work()
+        finally:
+            torch.backends.mkldnn.matmul.fp32_precision = chosen
+
+    return run
+
+
+class JaxPeer:
+    """neural-tangents in its own environment: a process that does its task once for each call, and times itself."""
+
+    def __init__(self, task, **inputs):
+        if not JAX.exists():
+            raise Absent("neural-tangents is not installed; `make bench-jax` makes an environment with it")
+        self.folder = tempfile.TemporaryDirectory()
+        np.savez(f"{self.folder.name}/inputs.npz", **inputs)
+        self.log = open(f"{self.folder.name}/log", "w+")  # noqa: SIM115  read when the process has ended
+        command = [JAX, HERE / "jax_peer.py", task, self.folder.name]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
+
+    def __call__(self):
+        self.process.stdin.write("again\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            self.log.seek(0)
+            raise Absent(f"neural-tangents ended with code {self.process.wait()}: {self.log.read()[-300:]}")
+        return float(line)
+
+    def result(self):
+        """The array that its first call gave."""
+        return np.load(f"{self.folder.name}/result.npy")
