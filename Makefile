@@ -18,8 +18,8 @@ figures: $(READY)
 test: export OMP_NUM_THREADS = 1
 test: $(READY)
 	"$(PYTHON)" -m pytest tests -n 2
-	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks -n 2 --dist loadfile \
-		--nbval-cell-timeout 120 -p no:cacheprovider
+	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m overparam.warm "$(PYTHON)" -m pytest --nbval notebooks \
+		-n 2 --dist loadfile --nbval-cell-timeout 120 -p no:cacheprovider
 
 # The notebooks, verdicts and reference as pages, from the committed records; site/_build/html/index.html is the first.
 site: $(READY)

@@ -1,0 +1,64 @@
+"""Stand in for a process that the warm server forks: pass it signals, end as it ends.
+
+    python -I -S fork.py -f CONNECTION_FILE ...     a kernel
+    python -I -S fork.py run CLAIM ...              the command line
+
+Where no server listens at OVERPARAM_WARM, the ordinary program takes this process's place. Needs no package, so that it
+starts in milliseconds.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+SECONDS = 1.0  # between two looks at whether whoever started this is still there
+
+
+def ordinary(arguments):
+    program = "ipykernel_launcher" if arguments[0] == "-f" else "overparam.cli"
+    os.execv(sys.executable, [sys.executable, "-m", program, *arguments])
+
+
+def request(arguments):
+    """A connection to the server, which has our streams and knows what to run."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.environ["OVERPARAM_WARM"])
+    task = {"argv": arguments, "env": dict(os.environ), "cwd": os.getcwd()}
+    content = json.dumps(task).encode()
+    socket.send_fds(connection, [len(content).to_bytes(8, "big")], [0, 1, 2])
+    connection.sendall(content)
+    return connection
+
+
+def follow(connection):
+    """The exit code of the forked process, negative for a signal; 1 where the server was lost with it."""
+    parent, lines = os.getppid(), connection.makefile("r")
+    pid = int(lines.readline())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, lambda received, _frame: os.kill(pid, received))
+    connection.settimeout(SECONDS)
+    while os.getppid() == parent:
+        try:
+            answer = connection.recv(64)
+        except TimeoutError:
+            continue
+        return int(answer or 1)
+    return 1  # the end of this process closes the connection, which ends the forked one
+
+
+def main(arguments):
+    try:
+        connection = request(arguments)
+    except (KeyError, OSError):
+        ordinary(arguments)
+    code = follow(connection)
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
+        os.kill(os.getpid(), -code)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,143 @@
+"""The warm server: imports the libraries, then forks a process for every request that `fork.py` sends."""
+
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+
+LIBRARIES = (
+    "torch", "torch.func", "torch.utils.flop_counter", "numpy", "scipy.linalg", "scipy.optimize", "scipy.special",
+    "scipy.stats", "scipy.sparse.linalg", "sklearn.decomposition", "matplotlib.pyplot", "seaborn", "PIL.Image",
+    "safetensors.torch", "tqdm", "pooch", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "papermill",
+    "typer", "rich.console", "rich.table",
+)  # fmt: skip
+
+
+class Server:
+    """Listens at a socket, forks, and tells each connection the pid and the end of its process."""
+
+    def __init__(self, address):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(address)
+        self.listener.listen(64)
+        self.connections = {}  # pid -> connection
+
+    def serve(self):
+        """Until whoever started us closes our standard input."""
+        wake, woken = socket.socketpair()
+        for end in (wake, woken):
+            end.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake.fileno())
+        with selectors.DefaultSelector() as selector:
+            for source in (self.listener, woken, sys.stdin):
+                selector.register(source, selectors.EVENT_READ)
+            while True:
+                ready = {key.fileobj for key, _ in selector.select()}
+                if sys.stdin in ready:
+                    return
+                if woken in ready:
+                    woken.recv(4096)
+                    self.reap()
+                if self.listener in ready:
+                    self.answer(self.listener.accept()[0])
+
+    def reap(self):
+        """Tell the connections of processes that have ended how they ended."""
+        for pid in list(self.connections):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                connection = self.connections.pop(pid)
+                try:
+                    connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+                except OSError:  # nobody is left to hear it
+                    continue
+                finally:
+                    connection.close()
+
+    def answer(self, connection):
+        """Fork the process that a connection asks for."""
+        head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+        if len(head) < 8:
+            connection.close()
+            return
+        with connection.makefile("rb") as content:
+            task = json.loads(content.read(int.from_bytes(head, "big")))
+        pid = os.fork()
+        if pid == 0:
+            self.listener.close()
+            for other in self.connections.values():
+                other.close()
+            become(task, streams, connection)
+        for stream in streams:
+            os.close(stream)
+        self.connections[pid] = connection
+        connection.sendall(f"{pid}\n".encode())
+
+
+def become(task, streams, connection):
+    """Run a task in this process, which was just forked, with the streams, variables and folder of whoever asked."""
+    code = 1
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.environ.clear()
+        os.environ.update(task["env"])
+        os.chdir(task["cwd"])
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "overparam"]:
+            del sys.modules[name]  # this server's own, which may have changed on disk since it started
+        _set_threads(task["env"])
+        code = _run(task["argv"])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _end_with(connection):
+    """Whoever asked for this process is gone: so is its use."""
+    while connection.recv(1):
+        continue
+    os._exit(1)
+
+
+def _set_threads(env):
+    import torch
+
+    if env.get("OMP_NUM_THREADS", "").isdigit():  # read from the environment only while torch is imported
+        torch.set_num_threads(int(env["OMP_NUM_THREADS"]))
+
+
+def _run(argv):
+    if argv[0] == "-f":
+        from ipykernel.kernelapp import IPKernelApp
+
+        sys.argv = ["ipykernel_launcher", *argv]
+        IPKernelApp.launch_instance(argv, parent_handle=os.getppid())
+        return 0
+    from overparam.cli import main
+
+    sys.argv = ["overparam", *argv]
+    main()
+    return 0
+
+
+if __name__ == "__main__":
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    gc.freeze()  # so that collections do not touch, and so copy, the pages that all processes share
+    Server(sys.argv[1]).serve()

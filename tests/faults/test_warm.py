@@ -1,0 +1,162 @@
+"""Forked kernels: as fresh as ordinary ones, and gone with whoever started them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+from overparam import warm
+
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def variables():
+    """Of a server that is ready."""
+    with warm.server({"OMP_NUM_THREADS": "1"}) as found:
+        deadline = time.monotonic() + SECONDS
+        while not os.path.exists(found["OVERPARAM_WARM"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield found
+
+
+@contextmanager
+def kernel(folder, monkeypatch, variables):
+    """A kernel started in a folder, as `ask(code)` that gives what the code prints."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("IPYTHONDIR", str(folder))
+    manager = KernelManager(kernel_name="python3", transport="ipc", ip=str(folder / "kernel"))
+    manager.start_kernel(cwd=str(folder), extra_arguments=["--log-level=50"])
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=SECONDS)
+
+    def ask(code):
+        printed = []
+
+        def hook(message):
+            content = message["content"]
+            printed.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
+
+        reply = client.execute_interactive(code, output_hook=hook, timeout=SECONDS)["content"]
+        return "".join(printed) if reply["status"] == "ok" else reply["ename"]
+
+    try:
+        yield manager, ask
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def gone(pid):
+    deadline = time.monotonic() + SECONDS
+    while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < deadline, f"process {pid} is still there"
+        time.sleep(0.05)
+
+
+PARENT = "import os; print(open(f'/proc/{os.getppid()}/cmdline').read().replace(chr(0), ' '))"
+
+
+def test_a_kernel_is_forked_in_its_own_folder_with_its_own_variables(tmp_path, monkeypatch, variables):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setenv("OF_THIS_TEST", "7")
+    with kernel(tmp_path, monkeypatch, variables) as (_, ask):
+        assert "overparam.warm.server" in ask(PARENT)
+        assert ask("print(os.getcwd(), os.environ['OF_THIS_TEST'])").split() == [str(tmp_path), "7"]
+        assert ask("import sys; print('torch' in sys.modules, 'overparam.nets' in sys.modules)") == "True False\n"
+        assert ask("import torch; print(torch.get_num_threads())") == "2\n"
+
+
+def test_each_kernel_is_fresh(tmp_path, monkeypatch, variables):
+    for _ in range(2):
+        with kernel(tmp_path, monkeypatch, variables) as (_, ask):
+            assert ask("import torch; print('marked' in dir(torch)); torch.marked = 1") == "False\n"
+
+
+def test_figures_are_shown(tmp_path, monkeypatch, variables):
+    with kernel(tmp_path, monkeypatch, variables) as (_, ask):
+        ask("import matplotlib.pyplot as plt")
+        assert "Figure" in ask("plt.plot([1, 2]); plt.show()")
+
+
+def test_an_interrupt_reaches_the_kernel(tmp_path, monkeypatch, variables):
+    with kernel(tmp_path, monkeypatch, variables) as (manager, ask):
+        code = "import threading, time; threading.Timer(0.2, lambda: open('asleep', 'w')).start(); time.sleep(60)"
+        with subprocess.Popen([sys.executable, "-c", WAIT, tmp_path / "asleep", str(manager.provisioner.pid)]):
+            assert ask(code) == "KeyboardInterrupt"
+        assert ask("print(2)") == "2\n"
+
+
+WAIT = (
+    "import os, signal, sys, time\n"
+    "while not os.path.exists(sys.argv[1]): time.sleep(0.05)\n"
+    "os.kill(int(sys.argv[2]), signal.SIGINT)"
+)
+
+
+def test_a_kernel_that_dies_is_seen_to_have_died(tmp_path, monkeypatch, variables):
+    with kernel(tmp_path, monkeypatch, variables) as (manager, ask):
+        os.kill(int(ask("import os; print(os.getpid())")), signal.SIGKILL)
+        assert manager.provisioner.process.wait(SECONDS) == -signal.SIGKILL
+
+
+def test_a_kernel_ends_with_its_stand_in(tmp_path, monkeypatch, variables):
+    with kernel(tmp_path, monkeypatch, variables) as (manager, ask):
+        pid = int(ask("import os; print(os.getpid())"))
+        os.kill(manager.provisioner.pid, signal.SIGKILL)
+        gone(pid)
+
+
+def test_a_stand_in_ends_with_who_started_it(tmp_path, monkeypatch, variables):
+    starter = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(60)"
+    command = [sys.executable, "-I", "-S", warm.FORK, "run", "--help"]
+    environment = {**os.environ, **variables, "OVERPARAM_WARM": str(tmp_path / "deaf")}
+    listening = (
+        "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
+        "c, _ = s.accept(); c.sendall(b'1\\n'); print('asked', flush=True)\n"
+        "while c.recv(4096): pass\nprint('closed', flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", listening, tmp_path / "deaf"], stdout=subprocess.PIPE, text=True
+    ) as server:
+        while not (tmp_path / "deaf").exists():
+            time.sleep(0.05)
+        with subprocess.Popen([sys.executable, "-c", starter, *map(str, command)], env=environment) as parent:
+            assert server.stdout.readline() == "asked\n"
+            parent.kill()
+        assert server.stdout.readline() == "closed\n"
+
+
+def test_the_command_line_is_forked_with_its_exit_code(variables, tmp_path):
+    command = [sys.executable, "-I", "-S", warm.FORK, "run", "no-such-claim"]
+    ran = subprocess.run(command, env=os.environ | variables, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert "unknown claim 'no-such-claim'" in ran.stderr
+
+
+@pytest.mark.parametrize("address", [None, "/nobody/listens/here"])
+def test_without_a_server_a_kernel_starts_in_the_ordinary_way(tmp_path, monkeypatch, variables, address):
+    monkeypatch.delenv("OVERPARAM_WARM", raising=False)
+    given = {"JUPYTER_PATH": variables["JUPYTER_PATH"], **({"OVERPARAM_WARM": address} if address else {})}
+    with kernel(tmp_path, monkeypatch, given) as (_, ask):
+        assert "overparam.warm.server" not in ask(PARENT)
+        assert ask("import sys; print('torch' in sys.modules)") == "False\n"
+
+
+def test_a_server_ends_with_its_command():
+    code = "import os; print(os.environ['OVERPARAM_WARM'], os.environ['JUPYTER_PATH'])"
+    ran = subprocess.run(
+        [sys.executable, "-m", "overparam.warm", sys.executable, "-c", f"{code}; raise SystemExit(3)"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 3
+    assert not os.path.exists(ran.stdout.split()[0])
