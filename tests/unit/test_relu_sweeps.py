@@ -1,0 +1,77 @@
+"""Sweeps of attacks: against single attacks, and windows against the closed forms."""
+
+import numpy as np
+import pytest
+
+from overparam import relu_attacks, relu_sweeps
+from overparam.bounds import allenzhu2019_limits as limits
+from overparam.data import load
+from overparam.nets.relu_net import ReLUNet, WideLayer
+from overparam.relu_perturbation import Start
+
+X = load("sphere", n_train=3, n_test=0, d=4, seed=2).x_train
+OMEGAS = np.array([0.01, 0.05, 0.3])
+
+
+def test_windows_start_where_enough_signs_change():
+    for m in (256, 10**6):
+        adversarial, gaussian = relu_sweeps.adversarial_window(m, 5), relu_sweeps.gaussian_window(m, 4)
+        assert limits.sign_changes_onelayer(m, adversarial[0]) == pytest.approx(10)
+        assert limits.sign_changes_random(m, gaussian[0]) == pytest.approx(20, rel=0.02)
+        assert (len(adversarial), adversarial[-1]) == (5, pytest.approx(0.1))
+        assert (len(gaussian), gaussian[-1]) == (4, pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("at_once", [None, 1, 2])
+def test_sweeps_are_single_attacks_seed_by_seed(at_once):
+    radii = {"grad_last": OMEGAS, "random": OMEGAS[:2], "output_all": OMEGAS[1:]}
+    make = lambda seed: ReLUNet(4, 30, 2, 3, seed=seed)  # noqa: E731
+    found = relu_sweeps.over_seeds(make, X, radii, ["flips", "gradient", "across"], seeds=[4, 7], at_once=at_once)
+    assert {name: part["gradient"].shape for name, part in found.items()} == {
+        "grad_last": (2, 3, 3),
+        "random": (2, 2, 3),
+        "output_all": (2, 2, 3),
+    }
+    assert found["random"]["flips"].shape == (2, 2, 3, 3)
+    for s, seed in enumerate((4, 7)):
+        start = Start(make(seed), X)
+        for t, omega in enumerate(OMEGAS):
+            attack = relu_attacks.grad_last(start, [omega])
+            for name in ("flips", "gradient"):
+                assert found["grad_last"][name][s, t] == pytest.approx(attack.responses()[name][0].numpy())
+            assert found["grad_last"]["across"][s, t] == pytest.approx(attack.across(0, 1).numpy())
+
+
+def test_gaussian_changes_are_independent_over_seeds_and_of_the_net():
+    radii = {"random": [0.3]}
+    found = relu_sweeps.over_seeds(lambda seed: WideLayer(2000, seed=0), X, radii, ["hidden"], seeds=[0, 1])
+    assert not np.allclose(*found["random"]["hidden"])
+    net = ReLUNet(4, 2000, 1, 1, seed=0)
+    v = relu_attacks.random(Start(net, X), [0.3], seed=relu_sweeps.NOISE).v[0][0, 0]
+    assert abs(np.corrcoef(v.numpy(), net.A[:, 0].numpy())[0, 1]) < 0.1
+
+
+def test_means_are_over_seeds_and_inputs():
+    values = np.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5)
+    assert relu_sweeps.mean(values).shape == (3, 5)
+    assert relu_sweeps.mean(values)[1, 2] == pytest.approx(values[:, 1, :, 2].mean())
+
+
+def test_powers_are_found_again():
+    omegas = np.array([0.01, 0.1, 0.2, 0.4])
+    values = 3 * omegas[:, None] ** 0.7 * np.array([[[0.5, 1.5]], [[1.2, 0.8]]])
+    assert relu_sweeps.slope(omegas, values) == pytest.approx(0.7)
+    values[:, 0] *= 100
+    assert relu_sweeps.slope(omegas, values, above=0.1) == pytest.approx(0.7)
+    assert relu_sweeps.constant(omegas[1:], values[:, 1:], 0.7) == pytest.approx(3)
+    assert relu_sweeps.farthest([0.5, 0.9, 0.6], 0.65) == 0.9
+
+
+def test_the_largest_is_taken_over_all_nets_attacks_and_radii():
+    found = {"a": {"q": np.array([1.0, 2.0])}, "b": {"q": np.array([5.0])}}
+    radii = {"a": [0.1, 0.2], "b": [0.5]}
+    bound = lambda omega, L, m: omega * L * m  # noqa: E731
+    parts = [(10, 1, radii, found), (10, 2, radii, {"a": found["a"]})]
+    assert relu_sweeps.largest(parts, lambda part: part["q"], bound) == pytest.approx(1.0)
+    parts[1] = (1, 2, radii, {"a": found["a"]})
+    assert relu_sweeps.largest(parts, lambda part: part["q"], bound) == pytest.approx(5.0)
