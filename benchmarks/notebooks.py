@@ -1,0 +1,91 @@
+"""The smoke batch against papermill's command line, one notebook after another, and nbval with and without forking."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import Comparison, main
+
+from overparam import paths, workflow
+
+EVERY = 8  # notebooks: the ninth part, in the order of the registry
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def sample():
+    return workflow.notebooks("smoke")[::EVERY]
+
+
+def environment(folder, threads):
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    return {**os.environ, **counts, "OVERPARAM_FIGURES": folder}
+
+
+def batch():
+    """`overparam figures` on all cores; papermill with all cores for each notebook, as it would be typed."""
+    stems, ours_at, theirs_at = sample(), tempfile.TemporaryDirectory(), tempfile.TemporaryDirectory()
+
+    def ours():
+        records = Path(ours_at.name, "smoke")
+        for record in records.glob("*/result.json"):  # as if nothing had been run yet
+            record.unlink()
+        named = [word for stem in stems for word in ("--claim", stem)]
+        subprocess.run(
+            [sys.executable, "-m", "overparam.cli", "figures", *named],
+            env=environment(ours_at.name, 1),
+            check=True,
+            **QUIET,
+        )
+
+    def papermill():
+        for stem in stems:
+            notebook, executed = paths.NOTEBOOKS / f"{stem}.ipynb", f"{theirs_at.name}/{stem}.ipynb"
+            subprocess.run(
+                [sys.executable, "-m", "papermill", notebook, executed, "--cwd", paths.NOTEBOOKS],
+                env=environment(theirs_at.name, os.cpu_count()), check=True, **QUIET,
+            )  # fmt: skip
+
+    def difference():
+        """Share of the claims whose verdicts differ."""
+        ids = [claim for stem in stems for claim in workflow.served(stem)]
+        pairs = [[verdict(folder.name, claim) for folder in (ours_at, theirs_at)] for claim in ids]
+        return sum(a != b for a, b in pairs) / len(pairs), 0.0
+
+    return ours, papermill, difference
+
+
+def verdict(folder, claim):
+    return json.loads(Path(folder, "smoke", claim, "result.json").read_text())["verdict"]
+
+
+def nbval():
+    """The test of the stored outputs, two processes side by side, with forked kernels and with ordinary ones."""
+    notebooks = [paths.NOTEBOOKS / f"{stem}.ipynb" for stem in sample()]
+    where, codes = tempfile.TemporaryDirectory(), {}
+    pytest = [
+        sys.executable, "-m", "pytest", "--nbval", *notebooks, "-n", "2", "--dist", "loadfile",
+        "--nbval-cell-timeout", "120", "-p", "no:cacheprovider",
+    ]  # fmt: skip
+
+    def run(name, before):
+        ran = subprocess.run([*before, *pytest], env=environment(where.name, 1), cwd=paths.ROOT, **QUIET)
+        codes[name] = ran.returncode
+
+    return (
+        lambda: run("forked", [sys.executable, "-m", "overparam.warm"]),
+        lambda: run("ordinary", []),
+        lambda: (float(codes["forked"] != codes["ordinary"] or codes["forked"] != 0), 0.0),
+    )
+
+
+if __name__ == "__main__":
+    count = len(sample())
+    main(
+        [
+            Comparison(f"smoke batch, {count} notebooks", "papermill, serially", 0.30, batch, "wall", 3),
+            Comparison(f"nbval, {count} notebooks", "ordinary kernels", 0.50, nbval, "wall", 3),
+        ]
+    )
