@@ -22,7 +22,7 @@ from torch.utils.flop_counter import flop_registry
 
 from . import claims, data, provenance, workflow
 from .errors import ClaimError
-from .train import autograd, descent, stochastic
+from .train import autograd, checkpoints, descent, stochastic
 
 RATE = 40e12  # operations a second that one GPU sustains in float32 and in float64; the peak of an H200 is 67e12
 PIXELS = {"mnist": 784, "fashion-mnist": 784, "cifar10": 3072, "cifar100": 3072}
@@ -257,6 +257,7 @@ def _patches(meter):
         descent.gradient_descent: _one_step(descent.gradient_descent, meter),
         stochastic.stochastic_gradient_descent: _one_step(stochastic.stochastic_gradient_descent, meter),
         autograd._train: _one_epoch(autograd._train, meter),
+        checkpoints.Checkpoint: lambda *args, **kwargs: None,  # nothing to save
         scipy.linalg.cho_factor: lambda a, *args, **kwargs: (_solved(meter, a, 1 / 3), True),
         scipy.linalg.cholesky: lambda a, *args, **kwargs: _solved(meter, a, 1 / 3),
         scipy.linalg.lu_factor: lambda a, *args, **kwargs: (_solved(meter, a, 2 / 3), None),

@@ -1,0 +1,201 @@
+"""Nets, tasks and training of the landscape figures: the sizes of the cited code, torch's own optimizer, resuming."""
+
+import copy
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy, pad
+
+from overparam.data import sources
+from overparam.errors import ParameterError, TrainingDiverged
+from overparam.image_tasks import balanced, image_task, pairs, pooled, relabelled
+from overparam.nets.cifar_nets import cifar_net
+from overparam.nets.modules import parameter_count
+from overparam.train.checkpoints import Checkpoint
+from overparam.train.recipe import Recipe, augmented, train
+
+SMALL = {"shape": (1, 8, 8), "classes": 4}
+SCALE = (torch.full((1, 1, 1), 0.5, dtype=torch.float64), torch.full((1, 1, 1), 0.25, dtype=torch.float64))
+SHORT = Recipe(epochs=4, drops=(2,), batch=4, padding=1)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "layers", "width", "counts"),
+    [
+        ("vgg", [2, 2, 4, 4, 4], 64, (20_040_522, 20_086_692)),  # VGG19
+        ("resnet", [5, 5, 5], 16, (466_906, 472_756)),  # ResNet-32
+        ("resnet", [18, 18, 18], 16, (1_730_714, 1_736_564)),  # ResNet-110
+        ("resnet-bottleneck", [18, 18, 18], 16, (1_704_154, 1_727_284)),  # what the code called so: "1.70M"
+    ],
+)
+def test_the_papers_nets_have_the_numbers_of_weights_of_the_cited_code(architecture, layers, width, counts):
+    nets = [cifar_net(architecture, layers, width, shape=(3, 32, 32), classes=k, seed=0) for k in (10, 100)]
+    assert tuple(map(parameter_count, nets)) == counts
+
+
+def test_the_bottleneck_net_has_164_layers_with_weights():
+    net = cifar_net("resnet-bottleneck", [18] * 3, 16, shape=(3, 32, 32), classes=10, seed=0)
+    on_the_path = [m for name, m in net.named_modules() if "shortcut" not in name]
+    assert sum(isinstance(m, torch.nn.Conv2d | torch.nn.Linear) for m in on_the_path) == 164
+
+
+@pytest.mark.parametrize(
+    ("architecture", "layers"), [("vgg", [1, 2]), ("resnet", [1, 1]), ("resnet-bottleneck", [1, 1])]
+)
+def test_outputs_and_draws(architecture, layers):
+    nets = [cifar_net(architecture, layers, 8, shape=(3, 16, 16), classes=7, seed=s) for s in (0, 0, 1)]
+    x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert nets[0](x).shape == (5, 7)
+    wide = cifar_net(architecture, layers, 8, shape=(3, 16, 32), classes=7, seed=0)
+    assert wide(torch.cat([x, x], -1)).shape == (5, 7)
+    assert torch.equal(nets[0](x), nets[1](x))
+    assert not torch.equal(nets[0](x), nets[2](x))
+
+
+def test_convolutions_have_the_announced_variance():
+    net = cifar_net("vgg", [1, 1, 1, 1], 64, shape=(3, 16, 16), classes=10, seed=0)
+    convolutions = [m for m in net.modules() if isinstance(m, torch.nn.Conv2d)]
+    assert convolutions[-1].weight.var().item() == pytest.approx(2 / (9 * 512), rel=0.01)
+    assert net.layers[-1].weight.std().item() == pytest.approx(0.01, rel=0.05)
+
+
+def test_unknown_families_and_sizes_are_refused():
+    with pytest.raises(ParameterError, match="architecture"):
+        cifar_net("alexnet", [1], 8, **SMALL, seed=0)
+    with pytest.raises(ParameterError, match="halved"):
+        cifar_net("vgg", [1] * 4, 8, **SMALL, seed=0)
+
+
+def test_the_step_size_drops_after_the_epochs_of_the_paper():
+    recipe = Recipe()
+    assert [recipe.step_size(e) for e in (0, 80)] == [0.1, 0.1]
+    assert [recipe.step_size(e) for e in (81, 121, 122, 163)] == pytest.approx([0.01, 0.01, 0.001, 0.001])
+
+
+def test_windows_and_mirror_images():
+    x = torch.arange(2 * 3 * 4 * 4, dtype=torch.float64).reshape(2, 3, 4, 4)
+    made = augmented(x, torch.tensor([[0, 3], [2, 1]]), torch.tensor([False, True]), 2)
+    padded = pad(x, [2] * 4)
+    torch.testing.assert_close(made[0], padded[0, :, 0:4, 3:7])
+    torch.testing.assert_close(made[1], padded[1, :, 2:6, 1:5].flip(-1))
+    same = augmented(x, torch.full((2, 2), 2), torch.zeros(2, dtype=torch.bool), 2)
+    torch.testing.assert_close(same, x)
+
+
+def images(n=10):
+    draw = torch.Generator().manual_seed(3)
+    return torch.rand(n, 1, 8, 8, generator=draw, dtype=torch.float64), torch.randint(0, 4, (n,), generator=draw)
+
+
+def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
+    """Without augmentation, batch by batch in the order of seed and epoch; step sizes by torch's own scheduler."""
+    (x, y), recipe = images(), Recipe(epochs=4, drops=(2,), batch=4, padding=0, flip=False, weight_decay=0.01)
+    net = cifar_net("vgg", [1, 1], 2, **SMALL, seed=0)
+    other = copy.deepcopy(net)
+    course = train(net, x, y, recipe, scale=SCALE, at=[0, 3, 4], seed=7)
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
+    drops = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2], gamma=0.1)
+    for epoch in range(4):
+        order = torch.randperm(10, generator=torch.Generator().manual_seed(7 * 1_000_003 + epoch))
+        for rows in order.split(4):
+            optimizer.zero_grad()
+            cross_entropy(other((x[rows] - 0.5) / 0.25), y[rows]).backward()
+            optimizer.step()
+        drops.step()
+    assert sorted(course.states) == [0, 3, 4]
+    for name, t in other.state_dict().items():
+        torch.testing.assert_close(course.states[4][name], t, rtol=1e-9, atol=1e-12)
+
+
+def test_a_training_resumes_to_the_bit(tmp_path, monkeypatch):
+    x, y = images()
+    whole = train(cifar_net("resnet", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0)
+    saved = Checkpoint(tmp_path / "run", every=0.0)
+    monkeypatch.setattr(Recipe, "step_size", stop_in(3))
+    with pytest.raises(KeyboardInterrupt):
+        train(cifar_net("resnet", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
+              checkpoint=saved)  # fmt: skip
+    monkeypatch.undo()
+    for _ in range(2):  # the second time it is only read
+        again = train(cifar_net("resnet", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
+                      checkpoint=saved)  # fmt: skip
+        assert torch.equal(again.loss, whole.loss)
+        assert sorted(again.states) == [0, 1, 4]
+        assert all(torch.equal(again.states[e][k], t) for e, state in whole.states.items() for k, t in state.items())
+
+
+def stop_in(epoch):
+    """`Recipe.step_size` of a training that is killed in an epoch."""
+    real = Recipe.step_size
+
+    def step_size(self, now):
+        if now == epoch:
+            raise KeyboardInterrupt
+        return real(self, now)
+
+    return step_size
+
+
+def test_training_refuses_epochs_beyond_its_end_and_reports_divergence():
+    x, y = images()
+    net = cifar_net("vgg", [1], 2, **SMALL, seed=0)
+    with pytest.raises(ParameterError, match="at must lie"):
+        train(net, x, y, SHORT, scale=SCALE, at=[5], seed=0)
+    with pytest.raises(TrainingDiverged, match="lower eta"):
+        train(net, x * float("nan"), y, SHORT, scale=SCALE, at=[4], seed=0)
+
+
+def test_exactly_a_fifth_of_the_labels_is_wrong_and_none_by_chance_right():
+    y = torch.arange(1000) % 10
+    noisy, wrong = relabelled(y, 0.2, 10, seed=0)
+    assert wrong.sum() == 200
+    assert torch.equal(noisy != y, wrong)
+    assert not torch.equal(wrong, relabelled(y, 0.2, 10, seed=1)[1])
+    shifts = (noisy - y)[wrong].remainder(10).bincount(minlength=10)
+    assert shifts[1:].min() >= 9  # each of the nine others about 22 times
+
+
+def test_subsets_are_balanced_and_refused_where_they_cannot_be():
+    y = torch.tensor([0, 1, 1, 0, 2, 2, 1, 0])
+    assert balanced(y, 6, 3).tolist() == [0, 1, 2, 3, 4, 5]
+    for n in (7, 9):
+        with pytest.raises(ParameterError, match="equally many"):
+            balanced(y, n, 3)
+
+
+def test_pairs_of_digits_show_both_digits():
+    x = torch.arange(10.0)[:, None, None, None].expand(10, 1, 2, 2)
+    made, labels = pairs(x, torch.arange(10), 200, seed=0)
+    assert made.shape == (200, 1, 2, 4)
+    assert labels.bincount().tolist() == [2] * 100
+    assert torch.equal(10 * made[:, 0, 0, 0] + made[:, 0, 0, 3], labels.float())
+
+
+def test_pooling_takes_means_of_squares():
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    assert pooled(x, 2)[0, 0].tolist() == [[2.5, 4.5], [10.5, 12.5]]
+    with pytest.raises(ParameterError, match="pooled"):
+        pooled(x, 3)
+
+
+@pytest.mark.parametrize(("name", "classes", "width"), [("c10", 10, 8), ("noise", 10, 8), ("c100", 100, 16)])
+def test_digits_stand_in_for_cifar(name, classes, width):
+    task = image_task(name, "digits", n=200, n_test=100, size=8, seed=0)
+    assert task.x.shape == (200, 1, 8, width)
+    assert task.classes == classes
+    assert "for CIFAR" in task.data.stand_in
+    assert task.scaled(task.x).mean().item() == pytest.approx(0, abs=1e-9)
+    assert task.scaled(task.x).std().item() == pytest.approx(1)
+    assert (name == "noise") == bool(task.wrong.any())
+    if name != "noise":
+        assert task.y.bincount().tolist() == [200 // classes] * classes
+
+
+@pytest.mark.mirror
+@pytest.mark.skipif(sources.find("cifar10") is None, reason="CIFAR-10 is neither in the cache nor in a mirror")
+def test_cifar_images_are_pooled_and_scaled_as_in_the_cited_code():
+    task = image_task("c10", "cifar", n=100, n_test=50, size=16, seed=0)
+    assert (task.x.shape, task.x_test.shape) == ((100, 3, 16, 16), (50, 3, 16, 16))
+    assert task.y.bincount().tolist() == [10] * 10
+    black = task.scaled(torch.zeros(1, 3, 1, 1, dtype=torch.float64)).flatten()
+    assert black.tolist() == pytest.approx([-0.4914 / 0.2023, -0.4822 / 0.1994, -0.4465 / 0.2010])
