@@ -85,6 +85,7 @@ def test_each_kernel_is_fresh(tmp_path, monkeypatch, variables):
 def test_figures_are_shown(tmp_path, monkeypatch, variables):
     with kernel(tmp_path, monkeypatch, variables) as (_, ask):
         ask("import matplotlib.pyplot as plt")
+        assert "Figure" in ask("figure = plt.figure()")  # at the end of a cell, as in an ordinary kernel
         assert "Figure" in ask("plt.plot([1, 2]); plt.show()")
 
 

@@ -10,10 +10,11 @@ import socket
 import sys
 import threading
 
+# Not the inline backend of matplotlib: on import it joins the kernel that it is in.
 LIBRARIES = (
     "torch", "torch.func", "torch.utils.flop_counter", "numpy", "scipy.linalg", "scipy.optimize", "scipy.special",
     "scipy.stats", "scipy.sparse.linalg", "sklearn.decomposition", "matplotlib.pyplot", "seaborn", "PIL.Image",
-    "safetensors.torch", "tqdm", "pooch", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "papermill",
+    "safetensors.torch", "tqdm", "pooch", "ipykernel.kernelapp", "papermill",
     "typer", "rich.console", "rich.table",
 )  # fmt: skip
 
