@@ -7,7 +7,7 @@
 
 import sys
 
-from overparam import warm, workflow as notebooks
+from overparam import workflow as notebooks
 
 PROFILE = config.get("profile", "smoke")
 STEMS = [stem for stem in config.get("claims", "").split(",") if stem]
@@ -37,7 +37,5 @@ rule notebook:
         runtime=resource("minutes", 10),
     params:
         python=sys.executable,
-        fork=warm.FORK,
     shell:
-        "{params.python:q} -I -S {params.fork:q} run {wildcards.stem} --profile {wildcards.profile} "
-        "--threads {threads} --json"
+        "{params.python:q} -m overparam.cli run {wildcards.stem} --profile {wildcards.profile} --threads {threads} --json"
