@@ -14,12 +14,11 @@ import tempfile
 from pathlib import Path
 
 KERNELS = Path(__file__).parent
-FORK = KERNELS / "kernels" / "python3" / "fork.py"
 
 
 @contextlib.contextmanager
-def server(threads):
-    """Environment variables under which kernels are forked, while a server runs. threads: of its own libraries.
+def server():
+    """Environment variables under which kernels are forked, while a server runs.
 
     Nobody waits for the server: until it is ready, and if it dies, kernels start in the ordinary way.
     """
@@ -28,7 +27,7 @@ def server(threads):
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "overparam.warm.server", address],
             stdin=subprocess.PIPE,  # its end tells the server that we are gone
-            env=os.environ | threads | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"},
+            env=os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"},
             start_new_session=True,
         )
         path = os.pathsep.join([str(KERNELS), *filter(None, [os.environ.get("JUPYTER_PATH")])])

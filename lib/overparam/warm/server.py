@@ -14,8 +14,7 @@ import threading
 LIBRARIES = (
     "torch", "torch.func", "torch.utils.flop_counter", "numpy", "scipy.linalg", "scipy.optimize", "scipy.special",
     "scipy.stats", "scipy.sparse.linalg", "sklearn.decomposition", "matplotlib.pyplot", "seaborn", "PIL.Image",
-    "safetensors.torch", "tqdm", "pooch", "ipykernel.kernelapp", "papermill",
-    "typer", "rich.console", "rich.table",
+    "safetensors.torch", "tqdm", "pooch", "ipykernel.kernelapp",
 )  # fmt: skip
 
 
@@ -124,16 +123,10 @@ def _set_threads(env):
 
 
 def _run(argv):
-    if argv[0] == "-f":
-        from ipykernel.kernelapp import IPKernelApp
+    from ipykernel.kernelapp import IPKernelApp
 
-        sys.argv = ["ipykernel_launcher", *argv]
-        IPKernelApp.launch_instance(argv, parent_handle=os.getppid())
-        return 0
-    from overparam.cli import main
-
-    sys.argv = ["overparam", *argv]
-    main()
+    sys.argv = ["ipykernel_launcher", *argv]
+    IPKernelApp.launch_instance(argv, parent_handle=os.getppid())
     return 0
 
 

@@ -1,9 +1,8 @@
 """Stand in for a process that the warm server forks: pass it signals, end as it ends.
 
-    python -I -S fork.py -f CONNECTION_FILE ...     a kernel
-    python -I -S fork.py run CLAIM ...              the command line
+    python -I -S fork.py -f CONNECTION_FILE ...
 
-Where no server listens at OVERPARAM_WARM, the ordinary program takes this process's place. Needs no package, so that it
+Where no server listens at OVERPARAM_WARM, an ordinary kernel takes this process's place. Needs no package, so that it
 starts in milliseconds.
 """
 
@@ -17,8 +16,7 @@ SECONDS = 1.0  # between two looks at whether whoever started this is still ther
 
 
 def ordinary(arguments):
-    program = "ipykernel_launcher" if arguments[0] == "-f" else "overparam.cli"
-    os.execv(sys.executable, [sys.executable, "-m", program, *arguments])
+    os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", *arguments])
 
 
 def request(arguments):
