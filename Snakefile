@@ -27,7 +27,7 @@ rule all:
 # record must outlive a failed attempt to replace it.
 rule notebook:
     input:
-        "notebooks/{stem}.ipynb",
+        lambda wildcards: notebooks.plan(wildcards.stem, wildcards.profile)[0].path,
     output:
         touch("logs/done/{profile}/{stem}"),
     threads: max(1, (workflow.cores or 1) // max(1, len(STEMS)))

@@ -60,7 +60,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Spec:
-    """What `notebooks/checks/<paper>.toml` registers of one claim."""
+    """What `notebooks/checks/<paper>.toml` registers of one claim.
+
+    notebook: the claim whose run serves this one, by default its own; template: the stem of the notebook that is run,
+    by default the same, or one that several runs share, each with its own parameters in `profiles.toml`.
+    """
 
     id: str
     title: str
@@ -68,6 +72,7 @@ class Spec:
     kind: str
     checks: tuple
     notebook: str
+    template: str
     partly_if: tuple = ()
 
     @property
@@ -76,7 +81,7 @@ class Spec:
 
     @property
     def path(self):
-        return paths.NOTEBOOKS / f"{self.notebook}.ipynb"
+        return paths.NOTEBOOKS / f"{self.template}.ipynb"
 
 
 @cache
@@ -84,9 +89,11 @@ def registry():
     """{claim id: Spec} of all registered claims. Raises ClaimError where a table is malformed."""
     specs = {}
     for file in sorted(paths.CHECKS.glob("*.toml")):
-        for name, table in _read_toml(file).items():
+        tables = _read_toml(file)
+        for name, table in tables.items():
             try:
                 table = {"notebook": name, **table}
+                table["template"] = tables[table["notebook"]].get("template", table["notebook"])
                 table["checks"] = tuple(_check(row) for row in table["checks"])
                 specs[name] = Spec(id=name, **table)
             except (TypeError, KeyError, ValueError) as error:
@@ -123,7 +130,8 @@ def profile_parameters(claim_id, profile):
     Raises ParameterError for an unknown profile, or one that the table does not define for this claim.
     """
     claim = spec(claim_id)
-    table = _read_toml(paths.PROFILES).get(claim.notebook, {})
+    tables = _read_toml(paths.PROFILES)
+    table = tables.get(claim.notebook, {})
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(PROFILES)}")
     if profile != "smoke" and profile not in table:
@@ -131,8 +139,13 @@ def profile_parameters(claim_id, profile):
     overrides = dict(table.get(profile, {}))
     resources = overrides.pop("resources", {})
     defaults = notebook_parameters(claim.path)
-    ranges = table.get("ranges", {})
+    ranges = tables.get(claim.template, {}).get("ranges", {})
     return {**defaults, **validated(overrides, defaults, ranges), "profile": profile}, ranges, resources
+
+
+def is_as_stored(claim_id):
+    """Whether a claim's smoke parameters are the literals of its notebook, whose stored outputs are then its own."""
+    return profile_parameters(claim_id, "smoke")[0] == notebook_parameters(spec(claim_id).path)
 
 
 def verdict(results, partly_if=()):

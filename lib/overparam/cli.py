@@ -171,9 +171,9 @@ def outputs(
     claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None,
 ):
     """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
-    for stem in workflow.notebooks("smoke", claim or []):
-        workflow.renew_outputs(stem)
-        print(stem)
+    for run in filter(claims.is_as_stored, workflow.notebooks("smoke", claim or [])):
+        workflow.renew_outputs(run)
+        print(claims.spec(run).path.stem)
 
 
 @app.command()

@@ -35,14 +35,14 @@ class ImageTask:
         return (x - self.scale[0]) / self.scale[1]
 
 
-def title(name, task=None):
-    """What a figure says of a task's data."""
+def title(name, task, net):
+    """What a figure says of a task's data and of the net, by its name; task: None where there are no data."""
     if task is None:
         return f"{TASKS[name]}: not testable here (not downloaded)"
     if task.data.stand_in:
-        return f"{task.data.stand_in}" + (", 20 % wrong labels" if name == "noise" else "")
+        return f"{task.data.stand_in}" + (", 20 % wrong labels" if name == "noise" else "") + f"; {net}"
     size = "" if len(task.y) == 50_000 else f" ({len(task.y):,} images, {task.x.shape[-2]} x {task.x.shape[-1]})"
-    return TASKS[name] + size
+    return f"{TASKS[name]}{size}; {net}"
 
 
 def image_task(name, images, *, n, n_test, size, seed, noise=0.2, dtype=torch.float64, device="cpu"):

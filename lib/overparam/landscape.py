@@ -189,8 +189,8 @@ def _lengths(objective, w, g, v, random, value, grid):
 def landscapes(net, course, x, y, probe, *, bn="batch", chunk=1000, seed=0, checkpoint=None):
     """`landscape` at the snapshots of a training (a `Course` with epoch 0): {name: (S, ...) array}, with `epoch` (S,).
 
-    distance: |W - W(0)|/|W(0)|. x, y: the images of F, as the net takes them. checkpoint: a `Checkpoint` of finished
-    snapshots.
+    distance: |W - W(0)|/|W(0)|; parameters: P. x, y: the images of F, as the net takes them. checkpoint: a `Checkpoint`
+    of finished snapshots.
     """
     epochs, rows = sorted(epoch for epoch in course.states if epoch), []
     objective = Objective(net, x, y, bn=bn, chunk=chunk)
@@ -204,6 +204,7 @@ def landscapes(net, course, x, y, probe, *, bn="batch", chunk=1000, seed=0, chec
             _running(objective, state, bn)
             found = landscape(objective, w.to(x), probe, seed + epoch)
             found["distance"] = ((w - start).norm() / start.norm()).double()
+            found["parameters"] = torch.tensor(float(len(w)), dtype=torch.float64)
             if checkpoint:
                 checkpoint.save(f"epoch{epoch}", key, -1, found)
         rows.append(found)

@@ -5,6 +5,21 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from . import plots
 
+# The claims that rest on each net of `cifar_nets.ORIGINALS`, and the tasks that they are about.
+SERVED = {
+    "vgg19": {
+        "allenzhu2019-fig1-vgg19": ["c10"], "allenzhu2019-fig4-vgg19-cifar100": ["c10", "c100"],
+        "allenzhu2019-fig7-vgg19-noise": ["c10", "noise"],
+        "allenzhu2019-obs-gradient-beats-curvature": ["c10", "c100", "noise"],
+    },
+    "resnet32": {
+        "allenzhu2019-fig2-resnet32-cifar100": ["c10", "c100"], "allenzhu2019-fig5-resnet32-noise": ["c10", "noise"],
+    },
+    "resnet110": {
+        "allenzhu2019-fig3-resnet110-cifar100": ["c10", "c100"], "allenzhu2019-fig6-resnet110-noise": ["c10", "noise"],
+    },
+}  # fmt: skip
+SERVED["resnet110-basic"] = SERVED["resnet110"]
 DECREASE, RHO = 0.01, 0.5  # what "sufficiently" and "not needed" are taken to mean
 # Of 3-D axes, which a constrained layout squeezes; the layout "none" is forgotten when a figure is saved.
 SOLID = {"subplot_kw": {"projection": "3d", "computed_zorder": False}, "layout": PlaceHolderLayoutEngine(True, False)}
@@ -54,22 +69,31 @@ def _quality(table, reference):
 
 
 def judge(claim, tables):
-    """Pass a figure's registered checks that apply at the profile; their names begin with the task, or mean "c10"."""
+    """Pass the registered checks that apply at the profile. tables: {task: its landscapes, or None}.
+
+    A check is named after a quantity of `measured`, of the task before the dash or else of "c10", or after one of
+    `over_all`.
+    """
     values = {f"{task}-{name}": v for task, table in tables.items() for name, v in measured(table).items()}
+    values |= over_all(tables)
     for check in claim.spec.checks:
         if claim.profile in check.profiles:
             name = check.name.removesuffix("-smoke")
             claim.check(check.name, values[name] if name in values else values[f"c10-{name}"])
 
 
-def judge_observation(claim, tables):
-    """The checks of the Observation, over all tasks that have been measured."""
+def over_all(tables):
+    """{name of a check of the Observation: value}, over the snapshots of all tasks that have been measured."""
     rows = [(ratios(table), table) for table in tables.values() if table is not None]
+    if not rows:
+        return dict.fromkeys(("all", "better-at-length", "median", "beyond-theory"), np.nan)
     rho1, rho2, share = (np.concatenate([r[name] for r, _ in rows]) for name in ("rho_1", "rho_2", "share"))
-    claim.check("all", ((share >= DECREASE) & (rho1 <= RHO)).mean())
-    claim.check("better-at-length", (rho2 < 1).mean())
-    claim.check("median", np.median(rho1))
-    claim.check("beyond-theory", min(table["distance"].min() for _, table in rows))
+    return {
+        "all": ((share >= DECREASE) & (rho1 <= RHO)).mean(),
+        "better-at-length": (rho2 < 1).mean(),
+        "median": np.median(rho1),
+        "beyond-theory": min(table["distance"].min() for _, table in rows),
+    }
 
 
 def note(claim, tables):
@@ -84,6 +108,7 @@ def note(claim, tables):
         "alpha": "alpha*", "distance": "|W - W(0)|/|W(0)|",
     }  # fmt: skip
     for task, table in ((task, table) for task, table in tables.items() if table is not None):
+        claim.metric(f"{task}: parameters of the net", table["parameters"][0])
         for i, epoch in enumerate(table["epoch"]):
             for key, text in words.items():
                 claim.metric(f"{task}, epoch {epoch}: {text}", table[key][i])
@@ -141,7 +166,7 @@ def bars(axes, table, title):
     axes[1].plot(places, r["share"], marker="o", **plots.style(0))
     for ax, level, look in ((axes[0], RHO, "--"), (axes[0], 1, ":"), (axes[1], DECREASE, "--")):
         ax.axhline(level, color="k", lw=0.8, ls=look)
-    axes[0].set_title(title, fontsize=9)
+    axes[0].set_title(title.replace("; ", "\n"), fontsize=9)
     axes[0].set_ylabel("decrease over $D_g$")
     axes[1].set(xlabel="epoch", yscale="log", ylabel="$D_g/F$", ylim=(DECREASE / 3, 2))
     axes[1].set_xticks(places, [str(epoch) for epoch in table["epoch"]])

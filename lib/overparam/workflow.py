@@ -163,10 +163,10 @@ def _shown(path):
     return os.path.relpath(path) if Path.cwd() in path.parents else path
 
 
-def renew_outputs(stem, threads=1):
+def renew_outputs(claim_id, threads=1):
     """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
-    spec = claims.spec(stem)
-    log = paths.LOGS / "outputs" / f"{stem}.ipynb"
+    spec = claims.spec(claim_id)
+    log = paths.LOGS / "outputs" / f"{claim_id}.ipynb"
     _writable(log.parent)
     with tempfile.TemporaryDirectory() as nowhere, _attempt(log) as partial:
         _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
@@ -228,7 +228,7 @@ def _event(line):
 def notebooks(profile, claim_ids=()):
     """Stems of the notebooks that serve the given claims (default: all) and define the profile."""
     stems = dict.fromkeys(claims.spec(i).notebook for i in (claim_ids or claims.registry()))
-    existing = [stem for stem in stems if (paths.NOTEBOOKS / f"{stem}.ipynb").exists()]
+    existing = [stem for stem in stems if claims.spec(stem).path.exists()]
     if claim_ids:
         return existing
     return [stem for stem in existing if _defines(stem, profile)]

@@ -3,7 +3,6 @@
 import pytest
 
 from overparam import claims, cli, estimate, workflow
-from overparam.paths import NOTEBOOKS
 from overparam.provenance import notebook_source
 
 STEMS = workflow.notebooks("paper")
@@ -18,7 +17,7 @@ def test_the_paper_profile_fits_into_what_it_declares(stem, monkeypatch, capsys)
     assert 0 <= cost.peak_bytes / 2**20 <= declared["memory_mb"] <= ONE_GPU
     assert cost.peak_bytes > 0 or declared["gpu"] == 0  # symbolic notebooks hold no tensors
     assert cost.minutes <= declared["minutes"]
-    code = "".join(source for kind, source in notebook_source(NOTEBOOKS / f"{stem}.ipynb") if kind == "code")
+    code = "".join(source for kind, source in notebook_source(claims.spec(stem).path) if kind == "code")
     assert declared["minutes"] <= 10 or "checkpoint" in code or declared.get("limit")
 
     monkeypatch.setattr(estimate, "of", lambda *_: cost)

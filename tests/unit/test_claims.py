@@ -272,3 +272,18 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         claims.write_atomically(path, b"new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_runs_that_share_a_notebook_have_parameters_and_served_claims_of_their_own(toy):
+    checks = CHECKS.replace("toy2020-lem1", "toy2020-lem2").replace(
+        'kind = "lemma"\n', 'kind = "lemma"\ntemplate = "toy2020-lem1"\n'
+    )
+    (toy / "checks" / "toy2020.toml").write_text(CHECKS + checks)
+    (toy / "profiles.toml").write_text(PROFILES + "[toy2020-lem2.smoke]\nn = 7\n")
+    claims.registry.cache_clear()
+    assert claims.spec("toy2020-lem2").path == claims.spec("toy2020-lem1").path
+    assert claims.profile_parameters("toy2020-lem2", "smoke")[0] == namespace(n=7)
+    assert claims.profile_parameters("toy2020-lem2", "smoke")[1]["kind"] == ["a", "b"]
+    assert [claims.is_as_stored(f"toy2020-lem{i}") for i in (1, 2)] == [True, False]
+    assert Claim("toy2020-lem2", namespace(n=7)).folder.parent.name == "smoke"
+    assert Claim("toy2020-lem2", namespace()).folder.parent.name == "custom"

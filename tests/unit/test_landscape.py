@@ -94,7 +94,7 @@ def trained(at=(0, 1, 2)):
     draw = torch.Generator().manual_seed(0)
     x = torch.rand(12, 1, 8, 8, generator=draw, dtype=torch.float64)
     y = torch.randint(0, 4, (12,), generator=draw)
-    net = cifar_net("vgg", [1, 1], 2, **SHAPE, seed=0)
+    net = cifar_net("vgg19", [1, 1], 2, **SHAPE, seed=0)
     course = train(net, x, y, Recipe(epochs=2, drops=(1,), batch=6, padding=1), scale=SCALE, at=at, seed=0)
     return net, course, (x - 0.5) / 0.25, y
 
@@ -154,7 +154,7 @@ def table(**changed):
         "epoch": np.array([5, 40, 90]), "F": ones, "D_g": 0.1 * ones, "D_v1": 0.01 * ones, "D_v2": 0.05 * ones,
         "D_rand": 0.001 * ones, "D_2D": 0.1 * ones, "lambda_max": 5 * ones, "lambda_min": -0.5 * ones,
         "lambda_lanczos": -0.8 * ones, "lambda_lanczos_fresh": -0.4 * ones, "cosine": 0.1 * ones,
-        "distance": 2 * ones,
+        "distance": 2 * ones, "parameters": 9 * ones,
     }  # fmt: skip
     return {**base, **{name: np.array(values) for name, values in changed.items()}}
 
@@ -186,11 +186,21 @@ def test_a_figure_passes_the_checks_of_its_profile_and_no_others(profile):
     assert np.isnan(passed["c100-rho1"])
 
 
+def test_the_claims_of_a_net_are_registered_and_pass_their_checks():
+    for claims_of_net in landscape_figures.SERVED.values():
+        for name, tasks in claims_of_net.items():
+            passed = {}
+            claim = types.SimpleNamespace(
+                spec=claims.spec(name), profile="laptop", check=lambda name, value, to=passed: to.update({name: value})
+            )
+            landscape_figures.judge(claim, {task: table() for task in tasks})
+            assert passed
+            assert np.isfinite(list(passed.values())).all()
+
+
 def test_the_observation_counts_snapshots_of_all_tasks():
-    passed = {}
-    claim = types.SimpleNamespace(check=lambda name, value: passed.update({name: value}))
     other = table(D_g=[0.1, 0.005, 0.1], D_v1=[0.09, 0.0, 0.0], D_v2=[0.2, 0.0, 0.0], distance=[0.3, 1, 1])
-    landscape_figures.judge_observation(claim, {"c10": table(), "noise": other, "c100": None})
+    passed = landscape_figures.over_all({"c10": table(), "noise": other, "c100": None})
     assert passed["all"] == pytest.approx(4 / 6)
     assert passed["better-at-length"] == pytest.approx(5 / 6)
     assert passed["median"] == pytest.approx(0.1)

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy, pad
 from overparam.data import sources
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.image_tasks import balanced, image_task, pairs, pooled, relabelled
-from overparam.nets.cifar_nets import cifar_net
+from overparam.nets.cifar_nets import cifar_net, net_title
 from overparam.nets.modules import parameter_count
 from overparam.train.checkpoints import Checkpoint
 from overparam.train.recipe import Recipe, augmented, train
@@ -20,50 +20,48 @@ SHORT = Recipe(epochs=4, drops=(2,), batch=4, padding=1)
 
 
 @pytest.mark.parametrize(
-    ("architecture", "layers", "width", "counts"),
+    ("name", "layers", "width", "counts"),
     [
-        ("vgg", [2, 2, 4, 4, 4], 64, (20_040_522, 20_086_692)),  # VGG19
-        ("resnet", [5, 5, 5], 16, (466_906, 472_756)),  # ResNet-32
-        ("resnet", [18, 18, 18], 16, (1_730_714, 1_736_564)),  # ResNet-110
-        ("resnet-bottleneck", [18, 18, 18], 16, (1_704_154, 1_727_284)),  # what the code called so: "1.70M"
+        ("vgg19", [2, 2, 4, 4, 4], 64, (20_040_522, 20_086_692)),  # VGG19
+        ("resnet32", [5, 5, 5], 16, (466_906, 472_756)),  # ResNet-32
+        ("resnet110-basic", [18, 18, 18], 16, (1_730_714, 1_736_564)),  # ResNet-110
+        ("resnet110", [18, 18, 18], 16, (1_704_154, 1_727_284)),  # what the code called so: "1.70M"
     ],
 )
-def test_the_papers_nets_have_the_numbers_of_weights_of_the_cited_code(architecture, layers, width, counts):
-    nets = [cifar_net(architecture, layers, width, shape=(3, 32, 32), classes=k, seed=0) for k in (10, 100)]
+def test_the_papers_nets_have_the_numbers_of_weights_of_the_cited_code(name, layers, width, counts):
+    nets = [cifar_net(name, layers, width, shape=(3, 32, 32), classes=k, seed=0) for k in (10, 100)]
     assert tuple(map(parameter_count, nets)) == counts
 
 
 def test_the_bottleneck_net_has_164_layers_with_weights():
-    net = cifar_net("resnet-bottleneck", [18] * 3, 16, shape=(3, 32, 32), classes=10, seed=0)
+    net = cifar_net("resnet110", [18] * 3, 16, shape=(3, 32, 32), classes=10, seed=0)
     on_the_path = [m for name, m in net.named_modules() if "shortcut" not in name]
     assert sum(isinstance(m, torch.nn.Conv2d | torch.nn.Linear) for m in on_the_path) == 164
 
 
-@pytest.mark.parametrize(
-    ("architecture", "layers"), [("vgg", [1, 2]), ("resnet", [1, 1]), ("resnet-bottleneck", [1, 1])]
-)
-def test_outputs_and_draws(architecture, layers):
-    nets = [cifar_net(architecture, layers, 8, shape=(3, 16, 16), classes=7, seed=s) for s in (0, 0, 1)]
+@pytest.mark.parametrize(("name", "layers"), [("vgg19", [1, 2]), ("resnet32", [1, 1]), ("resnet110", [1, 1])])
+def test_outputs_and_draws(name, layers):
+    nets = [cifar_net(name, layers, 8, shape=(3, 16, 16), classes=7, seed=s) for s in (0, 0, 1)]
     x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     assert nets[0](x).shape == (5, 7)
-    wide = cifar_net(architecture, layers, 8, shape=(3, 16, 32), classes=7, seed=0)
+    wide = cifar_net(name, layers, 8, shape=(3, 16, 32), classes=7, seed=0)
     assert wide(torch.cat([x, x], -1)).shape == (5, 7)
     assert torch.equal(nets[0](x), nets[1](x))
     assert not torch.equal(nets[0](x), nets[2](x))
 
 
 def test_convolutions_have_the_announced_variance():
-    net = cifar_net("vgg", [1, 1, 1, 1], 64, shape=(3, 16, 16), classes=10, seed=0)
+    net = cifar_net("vgg19", [1, 1, 1, 1], 64, shape=(3, 16, 16), classes=10, seed=0)
     convolutions = [m for m in net.modules() if isinstance(m, torch.nn.Conv2d)]
     assert convolutions[-1].weight.var().item() == pytest.approx(2 / (9 * 512), rel=0.01)
     assert net.layers[-1].weight.std().item() == pytest.approx(0.01, rel=0.05)
 
 
 def test_unknown_families_and_sizes_are_refused():
-    with pytest.raises(ParameterError, match="architecture"):
+    with pytest.raises(ParameterError, match="unknown net"):
         cifar_net("alexnet", [1], 8, **SMALL, seed=0)
     with pytest.raises(ParameterError, match="halved"):
-        cifar_net("vgg", [1] * 4, 8, **SMALL, seed=0)
+        cifar_net("vgg19", [1] * 4, 8, **SMALL, seed=0)
 
 
 def test_the_step_size_drops_after_the_epochs_of_the_paper():
@@ -90,7 +88,7 @@ def images(n=10):
 def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
     """Without augmentation, batch by batch in the order of seed and epoch; step sizes by torch's own scheduler."""
     (x, y), recipe = images(), Recipe(epochs=4, drops=(2,), batch=4, padding=0, flip=False, weight_decay=0.01)
-    net = cifar_net("vgg", [1, 1], 2, **SMALL, seed=0)
+    net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)
     other = copy.deepcopy(net)
     course = train(net, x, y, recipe, scale=SCALE, at=[0, 3, 4], seed=7)
     optimizer = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
@@ -109,15 +107,15 @@ def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
 
 def test_a_training_resumes_to_the_bit(tmp_path, monkeypatch):
     x, y = images()
-    whole = train(cifar_net("resnet", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0)
+    whole = train(cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0)
     saved = Checkpoint(tmp_path / "run", every=0.0)
     monkeypatch.setattr(Recipe, "step_size", stop_in(3))
     with pytest.raises(KeyboardInterrupt):
-        train(cifar_net("resnet", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
+        train(cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
               checkpoint=saved)  # fmt: skip
     monkeypatch.undo()
     for _ in range(2):  # the second time it is only read
-        again = train(cifar_net("resnet", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
+        again = train(cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
                       checkpoint=saved)  # fmt: skip
         assert torch.equal(again.loss, whole.loss)
         assert sorted(again.states) == [0, 1, 4]
@@ -138,7 +136,7 @@ def stop_in(epoch):
 
 def test_training_refuses_epochs_beyond_its_end_and_reports_divergence():
     x, y = images()
-    net = cifar_net("vgg", [1], 2, **SMALL, seed=0)
+    net = cifar_net("vgg19", [1], 2, **SMALL, seed=0)
     with pytest.raises(ParameterError, match="at must lie"):
         train(net, x, y, SHORT, scale=SCALE, at=[5], seed=0)
     with pytest.raises(TrainingDiverged, match="lower eta"):
@@ -199,3 +197,10 @@ def test_cifar_images_are_pooled_and_scaled_as_in_the_cited_code():
     assert task.y.bincount().tolist() == [10] * 10
     black = task.scaled(torch.zeros(1, 3, 1, 1, dtype=torch.float64)).flatten()
     assert black.tolist() == pytest.approx([-0.4914 / 0.2023, -0.4822 / 0.1994, -0.4465 / 0.2010])
+
+
+def test_a_net_is_called_by_the_papers_name_only_at_its_size():
+    assert net_title("vgg19", [2, 2, 4, 4, 4], 64) == "VGG19"
+    assert net_title("resnet32", [5, 5, 5], 16) == "ResNet-32"
+    assert net_title("resnet110", [1, 1, 1], 4) == "3 blocks from 4 channels for ResNet-110"
+    assert net_title("vgg19", [2, 2, 4, 4, 4], 8) == "16 convolutions from 8 channels for VGG19"

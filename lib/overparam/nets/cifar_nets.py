@@ -3,6 +3,8 @@
 Their figures use the code of github.com/bearpaw/pytorch-classification as it stood in 2018; its nets are these.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
@@ -97,10 +99,38 @@ def _conv(draw, inputs, outputs, kernel, stride=1, bias=False):
     return layer
 
 
-def cifar_net(architecture, layers, width, *, shape, classes, seed):
-    """A net by the name of its family: "vgg", "resnet" (basic blocks) or "resnet-bottleneck", in float64."""
-    if architecture == "vgg":
+@dataclass(frozen=True)
+class Original:
+    """A net of the paper: what it is called there, its family, the parts of its stages, channels of the first."""
+
+    title: str
+    family: str
+    layers: tuple
+    width: int
+
+
+ORIGINALS = {
+    "vgg19": Original("VGG19", "vgg", (2, 2, 4, 4, 4), 64),
+    "resnet32": Original("ResNet-32", "basic", (5, 5, 5), 16),
+    "resnet110": Original("ResNet-110", "bottleneck", (18, 18, 18), 16),  # as the cited code had it: 164 layers
+    "resnet110-basic": Original("ResNet-110 of basic blocks", "basic", (18, 18, 18), 16),
+}
+
+
+def cifar_net(name, layers, width, *, shape, classes, seed):
+    """A net of the family of the paper's net `name` (vgg19, resnet32, resnet110, resnet110-basic), in float64."""
+    if name not in ORIGINALS:
+        raise ParameterError(f"unknown net {name!r}; there are {', '.join(ORIGINALS)}")
+    family = ORIGINALS[name].family
+    if family == "vgg":
         return VGG(layers, width, shape=shape, classes=classes, seed=seed)
-    if architecture not in ("resnet", "resnet-bottleneck"):
-        raise ParameterError(f"architecture must be vgg, resnet or resnet-bottleneck, not {architecture!r}")
-    return ResNet(layers, width, shape=shape, classes=classes, seed=seed, bottleneck=architecture != "resnet")
+    return ResNet(layers, width, shape=shape, classes=classes, seed=seed, bottleneck=family == "bottleneck")
+
+
+def net_title(name, layers, width):
+    """What a figure calls the net of `cifar_net`: the paper's name at the paper's size, else what stands in for it."""
+    original = ORIGINALS[name]
+    if (tuple(layers), width) == (original.layers, original.width):
+        return original.title
+    parts = "convolutions" if original.family == "vgg" else "blocks"
+    return f"{sum(layers)} {parts} from {width} channels for {original.title}"

@@ -69,7 +69,7 @@ def claim_page(env, entry, version, paper):
 
 def explorers():
     """Paths of the notebooks that serve no claim."""
-    stems = {spec.notebook for spec in claims.registry().values()}
+    stems = {spec.template for spec in claims.registry().values()}
     return [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
 
 

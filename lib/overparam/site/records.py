@@ -67,7 +67,7 @@ def load(figures):
 
 def _versions(spec, figures):
     versions = {}
-    if spec.path.exists():
+    if spec.path.exists() and claims.is_as_stored(spec.id):
         versions["smoke"] = Version("smoke", spec.path, _stored_verdict(spec))
     for profile in COMMITTED:
         folder, notebook = figures / profile / spec.id, figures / profile / spec.notebook / "notebook.ipynb"
