@@ -152,8 +152,9 @@ def cuts(axes, table, title):
         ax.plot(0, table["F"][i], "o", color="blue")
         ax.set_title(f"epoch {table['epoch'][i]}", fontsize=8.5)
         ax.tick_params(labelsize=7)
-    axes[0].set_title("")
-    axes[0].set_title(f"{title}\nepoch {table['epoch'][0]}", fontsize=8.5, loc="left")
+    axes[0].set_title(f"\nepoch {table['epoch'][0]}", fontsize=8.5)
+    above = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    axes[0].annotate(title, (0, 1), (0, 18), fontsize=7, **above).set_in_layout(False)  # as wide as several panels
     axes[0].set_ylabel("$F$, nats")
 
 
