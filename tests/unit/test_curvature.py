@@ -50,6 +50,22 @@ def test_products_are_those_of_the_full_hessian_of_a_net():
     torch.testing.assert_close(full @ vectors[0], values[0] * vectors[0], rtol=1e-6, atol=1e-8)
 
 
+def test_products_of_a_convolutional_net_are_those_of_autograd_twice():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 3, 3, padding=1), torch.nn.BatchNorm2d(3, track_running_stats=False),
+        torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(3, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8, 4),
+    ).double()  # fmt: skip
+    x, y, flat = normal(9, 1, 8, 8), torch.arange(9) % 4, curvature.Flat(dict(net.named_parameters()))
+    loss = lambda w: torch.nn.functional.cross_entropy(functional_call(net, flat(w), (x,)), y)  # noqa: E731
+    w = flat.vector(net.state_dict()).requires_grad_()
+    v = normal(len(w))
+    (gradient,) = torch.autograd.grad(loss(w), w, create_graph=True)
+    (expected,) = torch.autograd.grad(gradient, w, v)
+    torch.testing.assert_close(curvature.hessian_product(loss, w)(v), expected, **EXACT)
+
+
 def test_differences_of_a_quadratic_are_exact_at_every_radius():
     loss, h, _ = quadratic([-2.0, 0.5, 1.0, 4.0])
     w, v = normal(4), normal(4, seed=3)
