@@ -1,4 +1,4 @@
-"""A sweep of deep leaky-ReLU nets over seeds and slopes (Guo et al. 2024) against one torch module after another."""
+"""Deep leaky-ReLU nets (Guo et al. 2024): a sweep against a torch module for each, a step against its products."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ from harness import Comparison, default_products, main
 from torch import nn
 
 from overparam.nets.deep_relu import LeakyMLP
-from overparam.train import SquaredLoss, gradient_descent
+from overparam.train import SquaredLoss, fast_products, gradient_descent
 
 P, L, ETA = 5, 5, 1e-4
 
@@ -56,11 +56,56 @@ def sweep(runs, n, m, steps):
     return ours, default_products(modules), difference
 
 
+def against_products(runs, n, m):
+    """A step of all runs at once (of one, where runs = 1) against the matrix products that it consists of."""
+    fast_products()
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(n, P, generator=generator), torch.randn(n, 1, generator=generator)
+    net = LeakyMLP(P, m, 1, L, alphas=[-1.0] * runs, seeds=list(range(runs)))
+    descent, loss = net.descent(x, None if runs > 1 else 0), SquaredLoss(y, "mean")
+    W = [w.clone() for w in descent.W]
+    v = torch.zeros_like(descent.forward())
+    h, back = torch.zeros_like(descent.h[0]), torch.empty_like(descent.h[0])
+    add = "baddbmm_" if runs > 1 else "addmm_"
+
+    def step():
+        derivative = loss(descent.forward())[1]
+        descent.descend(derivative.mul_(1e-9))
+
+    def products():
+        torch.matmul(x, (descent.P @ descent.gramA).mT, out=back)
+        for w in W[1:]:
+            torch.matmul(h, w.mT, out=back)
+            torch.matmul(h, w, out=back)
+            getattr(w, add)(h.mT, h)
+        return h @ descent.B.mT, v @ descent.B, h.mT @ x
+
+    def difference():
+        """A step's change of W_2 against autograd's, in float32."""
+        weights = [w.clone().requires_grad_() for w in (descent.W1, *descent.W[1:])]
+        out, c = x @ descent.A.mT, 2**-0.5
+        for w in weights:
+            g = out @ w.mT
+            out = g.abs() * c  # alpha = -1
+        ((out @ descent.B.mT - y).square().mean(dim=(-2, -1)).sum()).backward()
+        before = weights[1].detach()
+        descent.descend(loss(descent.forward())[1].clone())
+        moved = descent.W[1] - before
+        return float((moved + weights[1].grad).norm() / moved.norm()), 1e-3
+
+    return step, products, difference
+
+
 if __name__ == "__main__":
+    alone = [(50, 50, 32, 1.5), (20, 100, 64, 1.5), (1, 1000, 256, 1.15), (1, 1000, 1024, 1.07)]
     sizes = [(50, 50, 32, 50, 0.22), (20, 100, 64, 50, 0.22), (20, 1000, 256, 4, 0.42), (5, 1000, 1024, 4, 0.42)]
     main(
         [
             Comparison(f"sweep of {R} nets, n={n}, m={m}", "a module each", at_most, partial(sweep, R, n, m, steps))
             for R, n, m, steps, at_most in sizes
+        ]
+        + [
+            Comparison(f"step, runs={R}, n={n}, m={m}", "its own products", at_most, partial(against_products, R, n, m))
+            for R, n, m, at_most in alone
         ]
     )

@@ -14,7 +14,7 @@ from .errors import RunFailed
 
 FOLDER = paths.ROOT / "benchmarks"
 RESULTS = FOLDER / "results"
-HELPERS = {"harness", "jax_peer"}
+HELPERS = {"harness", "jax_peer", "scaling", "paper_runs"}
 
 
 def scripts():
