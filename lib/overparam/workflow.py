@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from . import claims, paths, provenance
+from . import claims, paths, provenance, warm
 from .errors import ClaimError, OverparamError, ParameterError, RunFailed
 from .parameters import notebook_parameters, validated
 
@@ -204,17 +204,19 @@ def batch(profile, stems, cores=None, extra=(), on_event=print):
         "--cores", str(cores), "--keep-going", "--nolock", "--forcerun", "notebook", "--quiet", "all",
         "--config", f"profile={profile}", f"claims={','.join(stems)}", *extra,
     ]  # fmt: skip
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
-    try:
-        for line in process.stdout:
-            on_event(_event(line))
-        return process.wait()
-    except BaseException:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
-        raise
+    with warm.server() as variables:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            env=os.environ | variables,
+        )  # fmt: skip
+        try:
+            for line in process.stdout:
+                on_event(_event(line))
+            return process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
 
 
 def _event(line):

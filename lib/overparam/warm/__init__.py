@@ -35,4 +35,5 @@ def server():
             yield {"OVERPARAM_WARM": address, "JUPYTER_PATH": path}
         finally:
             process.stdin.close()
+            process.terminate()  # it may still be importing
             process.wait()
