@@ -41,7 +41,8 @@ def stretch(start, omegas):
 
 def flip_last(start, omegas):
     """W'_L alone: as many sign changes of the last layer as the norm allows. Exact, up to the share PAST_ZERO - 1."""
-    return Attack(start, omegas, _last(start, lambda z, budget: _flips(z, z.abs(), budget)))
+    reach = start.net.reach(start.net.L)
+    return Attack(start, omegas, _last(start, lambda z, budget: _flips(z / reach, z.abs(), budget)))
 
 
 def grad_last(start, omegas):
@@ -115,6 +116,7 @@ def _changed(attack):
 
 def _pushed(start, omegas, factor, rounds):
     g, last = start.g[-1], start.net.L
+    reach = start.net.reach(last)
     radii = torch.as_tensor(omegas, dtype=g.dtype, device=g.device)[:, None, None]
     count = factor * g.shape[-1] * (3 * radii.square() / math.pi) ** (1 / 3)
     target = -torch.sign(g) * (g.abs().argsort(-1).argsort(-1) < count)
@@ -125,7 +127,7 @@ def _pushed(start, omegas, factor, rounds):
         def choose(l, z, h, budget, pulls=pulls):
             if l < last:
                 return budget * _unit(pulls[l - 1])
-            return _flips(z, torch.where((z >= 0) == (g >= 0), z.abs(), torch.inf), budget)
+            return _flips(z / reach, torch.where((z >= 0) == (g >= 0), z.abs(), torch.inf), budget)
 
         attack = Attack(start, omegas, choose)
     return attack

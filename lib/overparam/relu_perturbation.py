@@ -39,7 +39,7 @@ class Attack:
     def __init__(self, start, omegas, choose):
         self.start, self.net = start, start.net
         radii = torch.as_tensor(omegas, dtype=start.h[0].dtype, device=start.h[0].device)[:, None, None]
-        self.g, self.h, self.v = [], [start.h[0].expand(len(omegas), *start.h[0].shape)], []
+        self.g, self.h, self.v = [], [start.h[0].repeat(len(omegas), 1, 1)], []
         for l in range(1, self.net.L + 1):
             z = start.g[0].expand_as(self.h[0]) if l == 1 else self.net.apply(l, self.h[-1])
             v = choose(l, z, self.h[-1], radii * self.h[-1].norm(dim=-1, keepdim=True))

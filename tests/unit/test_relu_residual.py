@@ -5,9 +5,9 @@ import torch
 
 from overparam.data import load
 from overparam.nets.relu_net import ReLUNet
-from overparam.relu_attacks import random
+from overparam.relu_attacks import aligned_flip, random
 from overparam.relu_perturbation import Start
-from overparam.relu_residual import Trunk, trunk_flips
+from overparam.relu_residual import Trunk
 
 X = load("sphere", n_train=3, n_test=0, d=5, transform="unit_bias", seed=1).x_train
 OMEGAS = [0.02, 0.1]
@@ -31,7 +31,7 @@ def test_a_trunk_is_the_net_without_its_last_layer():
 def test_flips_are_those_of_changed_matrices_within_the_radius():
     trunk = trunk_of(5)
     start = Start(trunk, X)
-    attack = trunk_flips(start, OMEGAS)
+    attack = aligned_flip(start, OMEGAS)
     assert (attack.norms() <= torch.tensor(OMEGAS, dtype=torch.float64)[:, None] * (1 + 1e-9)).all()
     flips = attack.responses()["flips"]
     for t in range(len(OMEGAS)):
@@ -46,7 +46,7 @@ def test_flips_are_those_of_changed_matrices_within_the_radius():
 def test_one_residual_layer_flips_as_many_signs_as_the_norm_allows():
     trunk = trunk_of(2)
     start = Start(trunk, X)
-    found = trunk_flips(start, OMEGAS).responses()["flips"][..., 0] * 60
+    found = aligned_flip(start, OMEGAS).responses()["flips"][..., 0] * 60
     for t, omega in enumerate(OMEGAS):
         for i in range(len(X)):
             costs = np.sort((start.g[0][i] / trunk.tau).numpy() ** 2).cumsum()
@@ -56,5 +56,5 @@ def test_one_residual_layer_flips_as_many_signs_as_the_norm_allows():
 
 def test_several_layers_flip_more_than_random_changes_do():
     start = Start(trunk_of(6, m=300), X)
-    aligned = trunk_flips(start, OMEGAS).responses()["flips"][..., -1]
+    aligned = aligned_flip(start, OMEGAS).responses()["flips"][..., -1]
     assert (aligned > 3 * random(start, OMEGAS, seed=0).responses()["flips"][..., -1]).all()

@@ -63,7 +63,7 @@ class LeakyDescent:
         self.x = x
         shape = (*self.V0.shape[:-2], x.shape[-2], self.A.shape[-2])
         if not hasattr(self, "delta") or self.delta.shape != shape:
-            self.g, self.h, self.slope = ([x.new_empty(shape) for _ in self.W] for _ in range(3))
+            self.h, self.slope = ([x.new_empty(shape) for _ in self.W] for _ in range(2))
             self.delta, self.back = x.new_empty(shape), x.new_empty(shape)
 
     @property
@@ -78,11 +78,11 @@ class LeakyDescent:
     def forward(self):
         """Outputs (..., n, d) at the current weights."""
         V = self.V0 + self.P @ self.gramA
-        for l, (g, h, slope) in enumerate(zip(self.g, self.h, self.slope, strict=True)):
-            torch.matmul(self.x if l == 0 else self.h[l - 1], V.mT if l == 0 else self.W[l].mT, out=g)
-            torch.gt(g, 0, out=slope)  # 0/1, then the slopes: a tenth of the time of torch.where
+        for l, (h, slope) in enumerate(zip(self.h, self.slope, strict=True)):
+            torch.matmul(self.x if l == 0 else self.h[l - 1], V.mT if l == 0 else self.W[l].mT, out=h)
+            torch.gt(h, 0, out=slope)  # 0/1, then the slopes: a tenth of the time of torch.where
             slope.mul_(self.jump).add_(self.negative)
-            torch.mul(g, slope, out=h)
+            h.mul_(slope)
         return self.h[-1] @ self.B.mT
 
     def descend(self, v):

@@ -37,7 +37,7 @@ class DirectDescent(LeakyDescent):
         shape = (*self.W[0].shape[:-2], *h.shape[-2:])
         self.x = h.expand(shape)
         if not hasattr(self, "delta") or self.delta.shape != shape:
-            self.g, self.h, self.slope = ([h.new_empty(shape) for _ in self.W] for _ in range(3))
+            self.h, self.slope = ([h.new_empty(shape) for _ in self.W] for _ in range(2))
             self.delta, self.back = h.new_empty(shape), h.new_empty(shape)
 
     @property
@@ -55,11 +55,11 @@ class DirectDescent(LeakyDescent):
 
     def forward(self):
         """Outputs (..., n, d) at the current weights."""
-        for below, W, g, h, slope in zip(self.inputs_of_layers(), self.W, self.g, self.h, self.slope, strict=True):
-            torch.matmul(below, W.mT, out=g)
-            torch.gt(g, 0, out=slope)
+        for below, W, h, slope in zip(self.inputs_of_layers(), self.W, self.h, self.slope, strict=True):
+            torch.matmul(below, W.mT, out=h)
+            torch.gt(h, 0, out=slope)
             slope.mul_(self.jump).add_(self.negative)
-            torch.mul(g, slope, out=h)
+            h.mul_(slope)
         return self.h[-1] @ self.B.mT
 
     def descend(self, v):

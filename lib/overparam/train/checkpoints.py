@@ -17,12 +17,13 @@ log = logging.getLogger("overparam")
 class Checkpoint:
     """Checkpoints of the runs of one training, as `<stem>-<run>.safetensors`.
 
-    stem: path without suffix; every: seconds between two saves of a run. A finished run keeps its curve and final logs
+    stem: path without suffix; every: seconds between two saves of a run, by default OVERPARAM_CHECKPOINT_SECONDS or 30. A finished run keeps its curve and final logs
     alone. A file that is truncated, or belongs to another training, is set aside as `<name>.refused` with a warning.
     """
 
-    def __init__(self, stem, every=30.0):
-        self.stem, self.every, self._saved = Path(stem), every, {}
+    def __init__(self, stem, every=None):
+        self.stem, self._saved = Path(stem), {}
+        self.every = float(os.environ.get("OVERPARAM_CHECKPOINT_SECONDS", 30)) if every is None else every
 
     def path(self, run):
         return self.stem.with_name(f"{self.stem.name}-{'all' if run is None else run}.safetensors")

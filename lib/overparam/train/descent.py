@@ -112,8 +112,10 @@ def _descend(net, x, loss, eta, run, steps, log, at, checkpoint):
     for name, t in tensors.items():
         t.copy_(saved.get(name, t))
 
+    times = {name: set(at[name]) for name in log}
+
     def measure(k):
-        due = {name: value for name, value in log.items() if k in at[name]}
+        due = {name: value for name, value in log.items() if k in times[name]}
         logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in due.items()})
 
     for k in range(first, steps + 1):
