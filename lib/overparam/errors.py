@@ -21,6 +21,10 @@ class DataCorrupt(OverparamError):
     """A file's bytes are not those that the registry names."""
 
 
+class MemoryExceeded(OverparamError):
+    """More memory is needed than may be used; known before it is taken."""
+
+
 class TrainingDiverged(OverparamError):
     """The loss became infinite or NaN."""
 

@@ -5,7 +5,7 @@ import torch
 
 from .errors import ParameterError
 from .nets.relu_net import ReLUNet, unit
-from .responses import partners
+from .perturbation.responses import partners
 
 
 def at_seeds(measure, *settings, seeds, **options):

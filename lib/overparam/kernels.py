@@ -6,10 +6,12 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from . import memory
 from .errors import ParameterError
 
 LARGE = 5000  # rows from which progress is shown
 BLOCK = 256  # rows at a time: the working set stays in the cache, and only the result is n x n
+WORK = 10  # arrays of the size of a block
 
 
 def relu_gram(x):
@@ -19,7 +21,7 @@ def relu_gram(x):
     clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
     """
     x = _unit(x)
-    gram = x.new_empty(len(x), len(x))
+    gram = _room(x, len(x))
     for rows in _blocks(len(x)):
         gram[rows, : rows.stop] = _relu_kernel(x[rows] @ x[: rows.stop].T)
     return _mirrored(gram, 0.5)
@@ -32,7 +34,7 @@ def relu_cross_gram(x_new, x):
     arccos loses 1e-8 of the 1/2. Source: Arora et al. 2019, eq. (3).
     """
     x_new, x = _unit(x_new), _unit(x)
-    cross = x.new_empty(len(x_new), len(x))
+    cross = _room(x_new, len(x))
     for rows in _blocks(len(x_new)):
         cross[rows] = _relu_kernel(x_new[rows] @ x.T)
     return cross
@@ -79,7 +81,7 @@ def leaky_ntk(x, depth, alpha):
     """
     x = _float64(x)
     norms = x.norm(dim=1)
-    ntk = x.new_empty(len(x), len(x))
+    ntk = _room(x, len(x))
     c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
     for rows in _blocks(len(x)):
         s = norms[rows, None] * norms[None, : rows.stop]
@@ -92,6 +94,13 @@ def leaky_ntk(x, depth, alpha):
             rho = torch.clamp(c * k1 + linear * rho, -1, 1)
         ntk[rows, : rows.stop] = total
     return _mirrored(ntk, depth * norms**2)
+
+
+def _room(x, columns):
+    """An empty matrix with a row for each of x. Raises MemoryExceeded where it and a block's work do not fit."""
+    rows = len(x) + WORK * min(BLOCK, len(x))
+    memory.require(8 * columns * rows, f"a {len(x)} x {columns} kernel matrix", x.device)
+    return x.new_empty(len(x), columns)
 
 
 def _float64(x):

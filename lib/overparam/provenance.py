@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -55,11 +56,13 @@ def fingerprint(notebook, parameters, checks):
     """
     cells = notebook_source(notebook)
     code = "\n".join(source for kind, source in cells if kind == "code")
-    digest = hashlib.sha256(json.dumps([cells, parameters, checks], sort_keys=True, default=str).encode())
-    for module, name in sorted(reached(code)):
-        if module not in _NEUTRAL:
-            digest.update(f"{module}:{name}:{_digest(module, name)}".encode())
-    return digest.hexdigest()
+    keys = sorted(key for key in reached(code) if key[0] not in _NEUTRAL)
+    parts = [json.dumps([cells, parameters, checks], sort_keys=True, default=str)]
+    parts += [f"{module}:{name}:{_source(module, name)}" for module, name in keys]
+    tables = [_tables(module) for module, name in keys if not name]
+    text = "".join(parts)
+    parts += [f"{name}:{table}" for found in tables for name, table in found.items() if name in text]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @cache
@@ -187,9 +190,15 @@ def reached(code):
 
 
 @cache
-def _digest(module, name):
-    """Of a definition as code; of what runs on import together with the package's data files, if it is a package."""
+def _source(module, name):
+    """A definition as code, without comments and docstrings."""
+    return "".join(ast.dump(node) for node in _definitions(module)[0][name])
+
+
+@cache
+def _tables(module):
+    """{name: content} of the tables in a package's data files: of the data sets, say. Those that are named count."""
     file = _modules()[module]
-    tables = [path.read_bytes() for path in sorted(file.parent.glob("*.toml"))] if file.stem == "__init__" else []
-    code = "".join(ast.dump(node) for node in _definitions(module)[0][name])
-    return hashlib.sha256(code.encode() + (b"" if name else b"".join(tables))).hexdigest()
+    files = sorted(file.parent.glob("*.toml")) if file.stem == "__init__" else []
+    loaded = [tomllib.loads(path.read_text(encoding="utf-8")) for path in files]
+    return {name: json.dumps(table, sort_keys=True) for tables in loaded for name, table in tables.items()}

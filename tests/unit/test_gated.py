@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
+from overparam.gated.kernel import initial_lambda_max, kernel_product, lambda_max, ntk_gram
+from overparam.gated.norms import spectral_norm
+from overparam.gated.table import TabulatedRuns, pack, unpack
 from overparam.nets.gated import GatedRuns
-from overparam.nets.gated_kernel import initial_lambda_max, kernel_product, lambda_max, ntk_gram
-from overparam.nets.gated_norms import spectral_norm
-from overparam.nets.gated_table import TabulatedRuns, pack, unpack
 from overparam.train import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
 
 D, M, DEPTH, OUT, N = 5, 24, 3, 2, 6

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.gated_data import LEVELS, grid_function, one_hot, sgemm, ten_classes
-from overparam.gated_figures import run_lines
-from overparam.gated_pairs import KINDS, descend_pairs, endless, ratio, rises, sgd_pairs, step_sizes, trend
-from overparam.gated_switch import switched
+from overparam.gated.data import LEVELS, grid_function, one_hot, sgemm, ten_classes
+from overparam.gated.figures import run_lines
+from overparam.gated.kernel import ntk_gram
+from overparam.gated.pairs import KINDS, descend_pairs, endless, ratio, rises, sgd_pairs, step_sizes, trend
+from overparam.gated.switch import switched
 from overparam.nets.gated import GatedRuns
-from overparam.nets.gated_kernel import ntk_gram
 from overparam.train import RegressionLoss, gradient_descent
 
 OPTIONS = {"m": 12, "L": 3, "dtype": torch.float64, "device": "cpu"}

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.nets import gated_lemmas as lemmas
-from overparam.nets import gated_ntk as ntk
-from overparam.nets import gated_subnetworks as parts
+from overparam.gated import lemmas, ntk
+from overparam.gated import subnetworks as parts
+from overparam.gated.kernel import ntk_gram
 from overparam.nets.gated import GatedRuns
-from overparam.nets.gated_kernel import ntk_gram
 
 KINDS = ["grelu", "relu"]
 N, D, OUT, M, DEPTH = 5, 6, 3, 40, 4

@@ -8,12 +8,9 @@ import torch
 
 from overparam.bounds import noy2021
 from overparam.errors import ParameterError
-from overparam.nets import gated_depth as depth
-from overparam.nets import gated_lowrank as lowrank
-from overparam.nets import gated_speed as speed
-from overparam.nets import gated_transform as transform
+from overparam.gated import depth, lowrank, speed, transform
+from overparam.gated.kernel import initial_lambda_max
 from overparam.nets.gated import GatedRuns
-from overparam.nets.gated_kernel import initial_lambda_max
 from overparam.timings import interleaved, relative
 from overparam.train import RegressionLoss, gradient_descent
 

@@ -8,14 +8,14 @@ import torch
 from scipy import integrate
 
 from overparam import initialization as start
-from overparam import layer_products as products
-from overparam import relu_remainder as remainders
 from overparam.bounds import allenzhu2019 as bounds
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.nets.relu_net import ReLUNet
-from overparam.responses import partners
+from overparam.perturbation import products
+from overparam.perturbation import remainder as remainders
+from overparam.perturbation.responses import partners
 from overparam.train import SquaredLoss
 
 X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)

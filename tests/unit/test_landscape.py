@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from overparam import claims, landscape, landscape_figures
+from overparam import claims
 from overparam.errors import ParameterError
-from overparam.landscape import Objective, Probe, gradients, landscapes
+from overparam.landscapes import figures as landscape_figures
+from overparam.landscapes import probe as landscape
+from overparam.landscapes.probe import Objective, Probe, gradients, landscapes
 from overparam.nets.cifar_nets import cifar_net
 from overparam.train.checkpoints import Checkpoint
 from overparam.train.recipe import Recipe, error, train

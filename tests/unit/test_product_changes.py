@@ -5,8 +5,9 @@ import itertools
 import pytest
 import torch
 
-from overparam import layer_products, product_changes
 from overparam.nets.relu_net import ReLUNet
+from overparam.perturbation import product_changes
+from overparam.perturbation import products as layer_products
 
 
 def net_and_masks(m=24, L=3, seed=1):

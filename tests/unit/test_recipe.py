@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, pad
 
 from overparam.data import sources
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.image_tasks import balanced, image_task, pairs, pooled, relabelled
+from overparam.landscapes.tasks import balanced, image_task, pairs, pooled, relabelled
 from overparam.nets.cifar_nets import cifar_net, net_title
 from overparam.nets.modules import parameter_count
 from overparam.train.checkpoints import Checkpoint

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from overparam import relu_attacks as attacks
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
-from overparam.neighbourhood import PAST_ZERO
 from overparam.nets.relu_net import ReLUNet, WideLayer
-from overparam.relu_perturbation import Start, unchanged
+from overparam.perturbation import attacks
+from overparam.perturbation.changes import Start, unchanged
+from overparam.perturbation.neighbourhood import PAST_ZERO
 
 P, M, L = 4, 10, 3
 X = load("sphere", n_train=2, n_test=0, d=P, seed=2).x_train

@@ -5,9 +5,9 @@ import torch
 
 from overparam.data import load
 from overparam.nets.relu_net import ReLUNet
-from overparam.relu_attacks import aligned_flip, random
-from overparam.relu_perturbation import Start
-from overparam.relu_residual import Trunk
+from overparam.perturbation.attacks import aligned_flip, random
+from overparam.perturbation.changes import Start
+from overparam.perturbation.trunk import Trunk
 
 X = load("sphere", n_train=3, n_test=0, d=5, transform="unit_bias", seed=1).x_train
 OMEGAS = [0.02, 0.1]

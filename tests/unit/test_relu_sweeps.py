@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from overparam import relu_attacks, relu_sweeps
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
 from overparam.nets.relu_net import ReLUNet, WideLayer
-from overparam.relu_perturbation import Start
+from overparam.perturbation import attacks as relu_attacks
+from overparam.perturbation import sweeps as relu_sweeps
+from overparam.perturbation.changes import Start
 
 X = load("sphere", n_train=3, n_test=0, d=4, seed=2).x_train
 OMEGAS = np.array([0.01, 0.05, 0.3])

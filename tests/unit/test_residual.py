@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from overparam import neighbourhood as near
 from overparam.bounds import frei2019
 from overparam.data import load
 from overparam.depth import gradients_in_training, train_at_depth
 from overparam.errors import ParameterError
 from overparam.nets.residual import ResidualReLU, ResidualRuns, theta_of
+from overparam.perturbation import neighbourhood as near
 from overparam.train import LogisticLoss, gradient_descent
 
 D, M, DEPTH = 5, 8, 4

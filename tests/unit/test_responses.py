@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from overparam import neighbourhood as near
-from overparam import responses
 from overparam.bounds import frei2019
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.nets.residual import ResidualReLU, theta_of
+from overparam.perturbation import neighbourhood as near
+from overparam.perturbation import responses
 from overparam.train import LogisticLoss
 
 D, M, DEPTH = 5, 40, 4

@@ -2,7 +2,7 @@
 
 import torch
 
-from .gated_norms import spectral_norm
+from ..gated.norms import spectral_norm
 from .relu_net import LAST, drawn, gram_root, unit
 
 

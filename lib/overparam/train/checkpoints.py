@@ -17,8 +17,9 @@ log = logging.getLogger("overparam")
 class Checkpoint:
     """Checkpoints of the runs of one training, as `<stem>-<run>.safetensors`.
 
-    stem: path without suffix; every: seconds between two saves of a run, by default OVERPARAM_CHECKPOINT_SECONDS or 30. A finished run keeps its curve and final logs
-    alone. A file that is truncated, or belongs to another training, is set aside as `<name>.refused` with a warning.
+    stem: path without suffix; every: seconds between two saves of a run (default: OVERPARAM_CHECKPOINT_SECONDS, or 30).
+    A finished run keeps its curve and final logs alone. A file that is truncated, or belongs to another training, is
+    set aside as `<name>.refused` with a warning.
     """
 
     def __init__(self, stem, every=None):

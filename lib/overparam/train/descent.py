@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from .. import memory
 from ..errors import ParameterError, TrainingDiverged
 from .checkpoints import training_key
 from .precision import fast_products
@@ -38,8 +39,9 @@ def gradient_descent(
     outputs, and `select(run)`; eta: one step size, or a list of one per run.
     log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`: steps from 0 to
     `steps` (by default `steps` alone: after the last one), as one list for all names or as {name: list}.
-    batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given, one
-    thread each, so that the numbers do not depend on how many there are. None decides by device and size.
+    batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given and
+    memory allows, one thread each, so that the numbers do not depend on how many there are. None decides by device and
+    size.
     checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless `allow_divergence`.
     """
     if steps < 1:
@@ -57,12 +59,11 @@ def gradient_descent(
         if len(times) == 0 or min(times) < 0 or max(times) > steps:
             raise ParameterError(f"at must lie in 0..{steps}, not {list(times)}")
     at = {name: sorted(set(at[name] if isinstance(at, dict) else at)) for name in log}
-    together = better_batched(net, x) if batched is None else batched
 
     def work(run):
         return _descend(net, x, loss, etas if run is None else etas[run], run, steps, log, at, checkpoint)
 
-    curves = [work(None)] if together else in_threads(work, net.runs, x.device)
+    together, curves = over_runs(work, net, x, batched)
     joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
     if together:
         joined = {name: stacked[0] for name, stacked in joined.items()}
@@ -80,9 +81,28 @@ def better_batched(net, x):
     return n * net.m <= 2_000_000 if x.device.type == "cuda" else n <= 100 and net.m <= 64
 
 
-def in_threads(work, runs, device):
-    """[work(0), .., work(runs - 1)], in as many threads as torch has been given, one thread each."""
+def over_runs(work, net, x, batched=None):
+    """(True, [work(None)]), all runs of a net at once, or (False, [work(0), ..]), as `gradient_descent` chooses."""
+    each = _bytes_of_a_run(net, x)
+    if batched is None:
+        batched = better_batched(net, x) and net.runs * each <= memory.budget(x.device)
+    return batched, [work(None)] if batched else in_threads(work, net.runs, x.device, each)
+
+
+def _bytes_of_a_run(net, x):
+    """What an open run holds beside the net itself; 0 where that is little, or where only shapes count."""
+    if x.shape[-2] * net.m < 100_000 or x.device.type == "meta":
+        return 0
+    return memory.held(net.descent(x, 0), but=[net])
+
+
+def in_threads(work, runs, device, each=0):
+    """[work(0), .., work(runs - 1)], in as many threads as torch has been given, one thread each.
+
+    each: bytes that a run holds: no more runs go at a time than fit into memory. Raises MemoryExceeded where none does.
+    """
     threads = torch.get_num_threads() if device.type == "cpu" else 1
+    threads = memory.fitting(threads, each, "a run", device)
     if threads == 1 or runs == 1:
         return [work(run) for run in range(runs)]
 

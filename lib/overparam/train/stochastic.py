@@ -4,7 +4,7 @@ import torch
 
 from ..errors import ParameterError, TrainingDiverged
 from .checkpoints import training_key
-from .descent import History, better_batched, in_threads
+from .descent import History, over_runs
 from .precision import fast_products
 
 
@@ -31,13 +31,12 @@ def stochastic_gradient_descent(
     etas = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
     if x.dtype == torch.float32 and x.device.type == "cpu" and batch * net.m > 10_000:
         fast_products()
-    together = better_batched(net, x[..., :batch, :]) if batched is None else batched
 
     def work(run):
         chosen = etas if run is None else etas[run]
         return _descend(net, x, loss, chosen, run, epochs, batch, seed, log, at, checkpoint)
 
-    curves = [work(None)] if together else in_threads(work, net.runs, x.device)
+    together, curves = over_runs(work, net, x[..., :batch, :], batched)
     joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
     if together:
         joined = {name: stacked[0] for name, stacked in joined.items()}

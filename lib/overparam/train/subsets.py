@@ -4,7 +4,7 @@ import torch
 
 from ..errors import ParameterError
 from .checkpoints import training_key
-from .descent import better_batched, in_threads
+from .descent import over_runs
 
 
 def subset_descent(net, x, loss, eta, steps, *, batch, seed, at=None, checkpoint=None):
@@ -28,9 +28,8 @@ def subset_descent(net, x, loss, eta, steps, *, batch, seed, at=None, checkpoint
         chosen = (etas if run is None else etas[run]).to(x)
         return _descend(net, x, loss.select(run), chosen, run, steps, batch, seed, at, checkpoint)
 
-    if better_batched(net, x):
-        return work(None)
-    return torch.stack(in_threads(work, net.runs, x.device))
+    together, curves = over_runs(work, net, x)
+    return curves[0] if together else torch.stack(curves)
 
 
 def subset(n, batch, seed, step):

@@ -12,9 +12,9 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from . import curvature
-from .errors import ParameterError
-from .train.checkpoints import training_key
+from .. import curvature
+from ..errors import ParameterError
+from ..train.checkpoints import training_key
 
 LINE = 25  # step lengths that the best gradient step is chosen from, from 1e-4 |W| to |W|
 FRESH = 8  # samples of the Rayleigh quotient

@@ -8,7 +8,7 @@ import copy
 import torch
 
 from ..errors import ParameterError
-from .gated_kernel import jacobian_rows
+from .kernel import jacobian_rows
 
 
 def moved(run, changes):

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .gated_pairs import endless, sharpness, targets
-from .nets.gated import GatedRuns
-from .nets.gated_table import TabulatedRuns
-from .nets.gated_transform import equivalent_relu
-from .train import Checkpoint, RegressionLoss, stochastic_gradient_descent
+from ..nets.gated import GatedRuns
+from ..train import Checkpoint, RegressionLoss, stochastic_gradient_descent
+from .pairs import endless, sharpness, targets
+from .table import TabulatedRuns
+from .transform import equivalent_relu
 
 
 @dataclass

@@ -10,7 +10,7 @@ import copy
 
 import torch
 
-from .nets.relu_net import unit
+from ..nets.relu_net import unit
 
 
 class Start:

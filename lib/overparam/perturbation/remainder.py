@@ -6,8 +6,8 @@ Source: Allen-Zhu et al. 2019, Theorem 4.
 
 import torch
 
-from .nets.gated_norms import spectral_norm
-from .nets.relu_net import gram_root
+from ..gated.norms import spectral_norm
+from ..nets.relu_net import gram_root
 
 
 def gaussian(net, *, seed, iterations=100):

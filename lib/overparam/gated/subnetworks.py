@@ -8,7 +8,7 @@ Source: Noy et al. 2021, eqs. (3), (10).
 
 import torch
 
-from .gated_kernel import jacobian_rows
+from .kernel import jacobian_rows
 
 ENTRIES = 2**26  # of the G_k that are held at once
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from .data import DataSet, load, normalise
-from .errors import ParameterError
+from ..data import DataSet, load, normalise
+from ..errors import ParameterError
 
 # The levels of the 14 parameters of an SGEMM kernel, the first ten in powers of two
 LEVELS = (

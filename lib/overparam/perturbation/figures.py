@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import plots
+from .. import plots
 
 LABELS = {
     "flip_last": "last layer, most flips",

@@ -9,8 +9,8 @@ import math
 
 import torch
 
+from .changes import Attack, unchanged
 from .neighbourhood import PAST_ZERO
-from .relu_perturbation import Attack, unchanged
 
 
 def random(start, omegas, *, seed):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import plots
+from .. import plots
 
 
 def run_lines(ax, x, runs, *, i, label, look=None, **kwargs):

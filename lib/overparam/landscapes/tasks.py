@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch.nn.functional import avg_pool2d
 
-from .data import DataSet, load
-from .errors import ParameterError
+from ..data import DataSet, load
+from ..errors import ParameterError
 
 TASKS = {"c10": "CIFAR-10", "c100": "CIFAR-100", "noise": "CIFAR-10, 20 % wrong labels"}
 # mean and standard deviation per channel that the training code of Allen-Zhu et al. 2019 uses for both CIFARs

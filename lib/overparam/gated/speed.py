@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import torch
 
-from .gated_table import pack, unpack
+from .table import pack, unpack
 
 
 def batch_products(m, batch, *, seed, dtype, device, shares=(0.5, 0.9)):
@@ -93,7 +93,7 @@ def open_product(W, h, rows, columns, out):
 class BlockInference:
     """A GReLU net whose gates are equal within blocks, for one input at a time, computing what is open alone.
 
-    run: a descent of one run, opened with factors (U_k, V_k) of `gated_lowrank.factors(.., "blocks", ..)`. The gate net
+    run: a descent of one run, opened with factors (U_k, V_k) of `lowrank.factors(.., "blocks", ..)`. The gate net
     is constant on blocks: it is one of width r, the number of blocks, with the matrices V_k U_{k-1}, (r, r). So a layer
     takes about m^2/4 + r^2 multiplications, and m^2 in a ReLU net.
     """

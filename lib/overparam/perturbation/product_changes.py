@@ -1,11 +1,11 @@
 """Changes of layer products by changed weights and sparse sign errors, as large as they are found.
 
-Lower estimates of the suprema in Lemmas 8.6b and 8.7 of Allen-Zhu et al. 2019. Masks D are those of `layer_products`.
+Lower estimates of the suprema in Lemmas 8.6b and 8.7 of Allen-Zhu et al. 2019. Masks D are those of `products`.
 """
 
 import torch
 
-from .layer_products import back_through, norm, singular, through
+from .products import back_through, norm, singular, through
 
 
 def changed_weights_norm(net, D, first, last, omega, *, iterations=50):

@@ -2,7 +2,7 @@
 
 import torch
 
-from .gated import GatedDescent, GatedRuns, gate_dtype
+from ..nets.gated import GatedDescent, GatedRuns, gate_dtype
 
 ROWS = 4096  # inputs that are handled at once outside training
 

@@ -1,9 +1,9 @@
-"""Figures and registered checks of what `landscape.landscapes` measured, for one or several tasks."""
+"""Figures and registered checks of what `probe.landscapes` measured, for one or several tasks."""
 
 import numpy as np
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from . import plots
+from .. import plots
 
 # The claims that rest on each net of `cifar_nets.ORIGINALS`, and the tasks that they are about.
 SERVED = {

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
-from .errors import ParameterError
-from .nets.gated import GatedRuns
-from .nets.gated_kernel import initial_lambda_max
-from .nets.gated_table import TabulatedRuns
-from .train import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
+from ..errors import ParameterError
+from ..nets.gated import GatedRuns
+from ..train import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
+from .kernel import initial_lambda_max
+from .table import TabulatedRuns
 
 KINDS = ("grelu", "relu")
 

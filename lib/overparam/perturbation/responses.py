@@ -1,13 +1,13 @@
 """How a net near its start responds to changes of its input and its weights: Lemmas B.3-B.5, 4.2 of Frei et al. 2019.
 
 Changes of the weights are measured at several radii tau at once and without keeping the changed nets: the functions
-here take an axis of T radii first, then one of n inputs. Single changed nets are made by `overparam.neighbourhood`.
+here take an axis of T radii first, then one of n inputs. Single changed nets are made by `neighbourhood`.
 """
 
 import torch
 
+from ..nets.residual import ResidualReLU, theta_of
 from .neighbourhood import PAST_ZERO
-from .nets.residual import ResidualReLU, theta_of
 
 
 def at_depths(measure, d, m, depths, rule, *, seeds, dtype=torch.float64, device="cpu"):

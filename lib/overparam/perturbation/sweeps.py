@@ -8,9 +8,9 @@ import math
 import numpy as np
 import torch
 
-from . import relu_attacks
-from .relu_perturbation import Start
-from .sweeps import loglog_slope
+from ..sweeps import loglog_slope
+from . import attacks
+from .changes import Start
 
 NOISE = 500_000  # the stream of Gaussian changes, which is no layer's
 
@@ -31,7 +31,7 @@ def gaussian_window(m, count):
 def over_seeds(make, x, radii, quantities, *, seeds, at_once=None):
     """{attack: {quantity: (S, T, n) or (S, T, n, L) float64 array}} of the nets make(seed) at the inputs x (n, p).
 
-    radii: {name of an attack in `relu_attacks`: its T radii}; quantities: of `Attack.responses`, or "across", the
+    radii: {name of an attack in `attacks`: its T radii}; quantities: of `Attack.responses`, or "across", the
     change of the kernel of the first two inputs by what is made for the first, (S, T, 1); at_once: how many radii are
     held in memory.
     """
@@ -52,7 +52,7 @@ def _responses(start, name, omegas, quantities, seed, at_once):
 
 
 def _part(start, name, omegas, quantities, seed):
-    make = getattr(relu_attacks, name)
+    make = getattr(attacks, name)
     options = {"seed": seed * 1_000_003 + NOISE} if name == "random" else {}
     attack = make(start, omegas, **options)
     found = attack.responses()

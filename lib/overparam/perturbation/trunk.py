@@ -1,6 +1,6 @@
 """The residual layers of a net by themselves."""
 
-from .nets.relu_net import ReLUNet
+from ..nets.relu_net import ReLUNet
 
 
 class Trunk(ReLUNet):

@@ -6,9 +6,9 @@
 import torch
 
 from ..errors import ParameterError
-from .gated_kernel import jacobian_rows
-from .gated_ntk import moved
-from .gated_subnetworks import covariances, right_parts
+from .kernel import jacobian_rows
+from .ntk import moved
+from .subnetworks import covariances, right_parts
 
 
 def gradients(run, target):

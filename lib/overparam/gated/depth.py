@@ -2,7 +2,7 @@
 
 import torch
 
-from .gated_subnetworks import mean_cosine
+from .subnetworks import mean_cosine
 
 QUANTITIES = ("cosine", "largest", "overlap", "shift", "energy", "dead")
 

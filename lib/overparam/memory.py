@@ -1,0 +1,74 @@
+"""How much memory may be used, and how much of a computation fits into it at once."""
+
+import os
+import re
+from pathlib import Path
+
+import psutil
+import torch
+
+from .errors import MemoryExceeded, ParameterError
+
+SHARE = 0.75  # of what is free, where OVERPARAM_MEMORY says nothing
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def budget(device="cpu"):
+    """Bytes: OVERPARAM_MEMORY (800M, 6G, ...), or three quarters of what is free, on a GPU of its own memory.
+
+    Raises ParameterError for a value that is no size.
+    """
+    given = os.environ.get("OVERPARAM_MEMORY")
+    if given:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)(?:i?B)?", given.strip(), re.IGNORECASE)
+        if not found or not float(found[1]):
+            raise ParameterError(f"OVERPARAM_MEMORY must be a size such as 800M or 6G, not {given!r}")
+        return int(float(found[1]) * UNITS[found[2].upper()])
+    device = torch.device(device)
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else _free()
+    return int(SHARE * free)
+
+
+def _free():
+    """Bytes that can be had without swapping, within the limit of a control group where there is one."""
+    free = psutil.virtual_memory().available
+    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if limit.exists() and (text := limit.read_text().strip()).isdigit():
+        free = min(free, int(text) - int(used.read_text()))
+    return max(free, 0)
+
+
+def require(needed, what, device="cpu"):
+    """Raise MemoryExceeded where `what` needs more bytes than the budget."""
+    if torch.device(device).type != "meta" and needed > (allowed := budget(device)):
+        raise MemoryExceeded(
+            f"{what} needs {size(needed)}, and {size(allowed)} may be used: lower the sizes, or set OVERPARAM_MEMORY"
+        )
+
+
+def size(count):
+    """Bytes in words: 1.5 GB."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count, 0) / 1e6:.0f} MB"
+
+
+def held(holder, but=()):
+    """Bytes of the tensors that an object's attributes (and lists and dicts in them) hold; `but`: objects whose
+    tensors do not count.
+    """
+    shared = {t.untyped_storage().data_ptr() for other in but for t in _tensors(vars(other))}
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in _tensors(vars(holder))}
+    return sum(count for pointer, count in storages.items() if pointer not in shared)
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(part)
+
+
+def fitting(count, each, what, device="cpu"):
+    """How many of `count` things of `each` bytes may be held at once, at least 1. Raises MemoryExceeded if none may."""
+    require(each, what, device)
+    return max(1, min(count, int(budget(device) // max(each, 1))))

@@ -1,0 +1,100 @@
+"""Memory: what may be used, what is held, and how many runs go at a time. Sizes are asked for, not taken."""
+
+import threading
+
+import pytest
+import torch
+
+from overparam import memory
+from overparam.errors import MemoryExceeded, ParameterError
+from overparam.kernels import leaky_ntk, relu_cross_gram, relu_gram
+from overparam.nets.two_layer import TwoLayerReLU
+from overparam.train import SquaredLoss, descent, gradient_descent
+
+
+@pytest.mark.parametrize(
+    ("given", "count"), [("1000", 1000), ("800M", 800 * 2**20), ("1.5 g", 1.5 * 2**30), ("2GiB", 2**31), ("3kB", 3072)]
+)
+def test_a_budget_can_be_given(monkeypatch, given, count):
+    monkeypatch.setenv("OVERPARAM_MEMORY", given)
+    assert memory.budget() == count
+
+
+@pytest.mark.parametrize("given", ["much", "-1G", "0", "1e9", "5X", "nan"])
+def test_a_budget_that_is_no_size_is_refused(monkeypatch, given):
+    monkeypatch.setenv("OVERPARAM_MEMORY", given)
+    with pytest.raises(ParameterError, match="800M or 6G"):
+        memory.budget()
+
+
+def test_without_one_three_quarters_of_the_free_memory_may_be_used(monkeypatch):
+    monkeypatch.delenv("OVERPARAM_MEMORY", raising=False)
+    monkeypatch.setattr(memory, "_free", lambda: 1000)
+    assert memory.budget() == 750
+    monkeypatch.undo()
+    total = int(next(line.split()[1] for line in open("/proc/meminfo") if line.startswith("MemTotal"))) * 1024  # noqa: SIM115
+    assert 0 < memory.budget() <= 0.75 * total
+
+
+def test_what_an_object_holds_is_counted_once():
+    class Holder:
+        pass
+
+    net, one = Holder(), Holder()
+    net.W = torch.zeros(10, 10, dtype=torch.float64)
+    one.W, one.view, one.parts = net.W, net.W[:2], [torch.zeros(5), {"a": torch.zeros(3)}, "word"]
+    one.again = one.parts[0]
+    assert memory.held(one) == 800 + 20 + 12
+    assert memory.held(one, but=[net]) == 20 + 12
+
+
+@pytest.mark.parametrize("make", [relu_gram, lambda x: leaky_ntk(x, 3, 0.5), lambda x: relu_cross_gram(x, x)])
+def test_a_kernel_matrix_that_does_not_fit_says_so_before_it_starts(monkeypatch, make):
+    x = torch.eye(300, 4, dtype=torch.float64) + 1
+    x = x / x.norm(dim=1, keepdim=True)
+    monkeypatch.setenv("OVERPARAM_MEMORY", "4M")
+    with pytest.raises(MemoryExceeded, match=r"300 x 300 kernel matrix needs 7 MB, and 4 MB may be used.*_MEMORY"):
+        make(x)
+    monkeypatch.setenv("OVERPARAM_MEMORY", "10M")
+    assert make(x).shape == (300, 300)
+
+
+def training(runs=4, n=60, m=2000):
+    x = torch.nn.functional.normalize(torch.randn(n, 30, generator=torch.Generator().manual_seed(0)), dim=1)
+    net = TwoLayerReLU(30, m, 1.0, seeds=list(range(runs)))
+    return net, x, SquaredLoss(torch.ones(n), "halfsum")
+
+
+def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
+    net, x, loss = training()
+    each = memory.held(net.descent(x, 0), but=[net])
+    assert each > 4 * 60 * 2000  # the pre-activations at least
+    expected = gradient_descent(net, x, loss, 0.1, 5).loss
+    going, most, lock = set(), [], threading.Lock()
+    original = descent._descend
+
+    def watched(*args):
+        with lock:
+            going.add(args[4])
+            most.append(len(going))
+        result = original(*args)
+        with lock:
+            going.discard(args[4])
+        return result
+
+    monkeypatch.setattr(descent, "_descend", watched)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": int(2.5 * each))
+    assert torch.equal(gradient_descent(net, x, loss, 0.1, 5).loss, expected)
+    assert max(most) <= 2
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": each - 1)
+    with pytest.raises(MemoryExceeded, match="a run needs"):
+        gradient_descent(net, x, loss, 0.1, 5)
+
+
+def test_small_runs_are_not_measured_and_shapes_have_no_size(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": 0)
+    net, x, _ = training(n=10, m=100)
+    assert descent._bytes_of_a_run(net, x) == 0
+    memory.require(10**12, "a tensor without content", "meta")
