@@ -19,11 +19,12 @@ from functools import cache
 
 import numpy as np
 
-from . import paths, provenance
+from . import memory, paths, provenance
 from .errors import ClaimError, ParameterError
 from .parameters import notebook_parameters, validated
 
 PROFILES = ("smoke", "laptop", "paper")
+MEMORY_MB = {"smoke": 1500, "laptop": 4000, "paper": 4000}  # what a notebook may take where its table says nothing
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
 ROUNDING = 1e-12
@@ -137,7 +138,7 @@ def profile_parameters(claim_id, profile):
     if profile != "smoke" and profile not in table:
         raise ParameterError(f"{claim.notebook} has no profile {profile!r} in {paths.PROFILES.name}")
     overrides = dict(table.get(profile, {}))
-    resources = overrides.pop("resources", {})
+    resources = {"memory_mb": MEMORY_MB[profile], **overrides.pop("resources", {})}
     defaults = notebook_parameters(claim.path)
     ranges = tables.get(claim.template, {}).get("ranges", {})
     return {**defaults, **validated(overrides, defaults, ranges), "profile": profile}, ranges, resources
@@ -183,7 +184,7 @@ class Claim:
         self.spec = spec(claim_id)
         self.id = claim_id
         profile = namespace.get("profile", "smoke")
-        reference, ranges, _ = profile_parameters(claim_id, profile)
+        reference, ranges, resources = profile_parameters(claim_id, profile)
         missing = set(reference) - set(namespace)
         if missing:
             raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
@@ -194,6 +195,8 @@ class Claim:
         self.checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
         self.seeds = list(range(self.parameters["seed"], self.parameters["seed"] + self.parameters.get("n_seeds", 1)))
         self._configure_torch()
+        if same:
+            memory.require(resources["memory_mb"] * 2**20, f"{self.spec.notebook} at {profile} size", self.device)
         self._started = time.perf_counter()
         self._results, self._metrics, self._series, self._figures, self._data = {}, {}, {}, {}, []
 

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import psutil
-import torch
 
 from .errors import MemoryExceeded, ParameterError
 
@@ -24,9 +23,17 @@ def budget(device="cpu"):
         if not found or not float(found[1]):
             raise ParameterError(f"OVERPARAM_MEMORY must be a size such as 800M or 6G, not {given!r}")
         return int(float(found[1]) * UNITS[found[2].upper()])
-    device = torch.device(device)
-    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else _free()
-    return int(SHARE * free)
+    return int(SHARE * (_free_on_gpu(device) if _kind(device) == "cuda" else _free()))
+
+
+def _kind(device):
+    return str(device).partition(":")[0]
+
+
+def _free_on_gpu(device):
+    import torch
+
+    return torch.cuda.mem_get_info(device)[0]
 
 
 def _free():
@@ -40,7 +47,7 @@ def _free():
 
 def require(needed, what, device="cpu"):
     """Raise MemoryExceeded where `what` needs more bytes than the budget."""
-    if torch.device(device).type != "meta" and needed > (allowed := budget(device)):
+    if _kind(device) != "meta" and needed > (allowed := budget(device)):
         raise MemoryExceeded(
             f"{what} needs {size(needed)}, and {size(allowed)} may be used: lower the sizes, or set OVERPARAM_MEMORY"
         )
@@ -61,6 +68,8 @@ def held(holder, but=()):
 
 
 def _tensors(value):
+    import torch
+
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, dict | list | tuple):

@@ -15,7 +15,9 @@ from . import paths
 PACKAGE = Path(__file__).resolve().parent
 # These change no measured value. Verdicts depend on `claims` as well, but follow from the values and the registered
 # checks alone: the tests compute those of all committed records anew.
-_NEUTRAL = {f"overparam{name}" for name in ("", ".claims", ".errors", ".parameters", ".paths", ".provenance")}
+_NEUTRAL = {
+    f"overparam{name}" for name in ("", ".claims", ".errors", ".memory", ".parameters", ".paths", ".provenance")
+}
 _VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "mlxtend", "matplotlib")
 
 

@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from . import claims, paths, provenance, warm
+from . import claims, memory, paths, provenance, warm
 from .errors import ClaimError, OverparamError, ParameterError, RunFailed
 from .parameters import notebook_parameters, validated
 
@@ -82,6 +82,8 @@ def run(claim_id, profile, overrides=None, threads=None):
     Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
     """
     spec, parameters, _, folder = plan(claim_id, profile, overrides)
+    if folder == "custom":
+        _require_room(claim_id, profile, parameters, overrides)
     target = paths.FIGURES / folder / spec.notebook
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
     _writable(target)
@@ -91,6 +93,17 @@ def run(claim_id, profile, overrides=None, threads=None):
         _execute(spec, parameters, partial, log, environment)
         claims.write_atomically(target / "notebook.ipynb", _portable(partial).encode())
     return record(claim_id, folder)
+
+
+def _require_room(claim_id, profile, parameters, overrides):
+    """Raise MemoryExceeded where larger sizes than the profile's need more memory than may be used."""
+    reference = claims.profile_parameters(claim_id, profile)[0]
+    larger = [k for k, v in parameters.items() if isinstance(v, int | list) and v != reference[k] and k != "seed"]
+    if larger:
+        from . import estimate  # imports torch
+
+        needed = estimate.of(claim_id, profile, overrides).peak_bytes
+        memory.require(needed, f"{claim_id} with {', '.join(larger)} changed", parameters.get("device", "cpu"))
 
 
 @contextlib.contextmanager

@@ -54,5 +54,12 @@ def test_folder_is_small_and_names_no_machine(path):
     assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1))
 
 
+@pytest.mark.parametrize("path", RECORDS, ids=names)
+def test_the_memory_that_was_taken_is_the_memory_that_was_declared(path):
+    record = json.loads(path.read_text())
+    declared = claims.profile_parameters(record["claim"], record["profile"])[2]["memory_mb"]
+    assert 0 < record["peak_bytes"] <= declared * 2**20
+
+
 def test_there_are_records_of_every_claim_at_laptop_size():
     assert {path.parts[-2] for path in RECORDS if path.parts[-3] == "laptop"} == set(claims.registry())

@@ -10,7 +10,7 @@ import pytest
 
 from overparam import claims, paths, plots
 from overparam.claims import Check, Claim, verdict
-from overparam.errors import ClaimError, ParameterError
+from overparam.errors import ClaimError, MemoryExceeded, ParameterError
 from overparam.parameters import notebook_parameters, validated
 
 CHECKS = """
@@ -272,6 +272,14 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         claims.write_atomically(path, b"new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_profile_that_does_not_fit_says_so_before_it_starts(toy, monkeypatch):
+    monkeypatch.setenv("OVERPARAM_MEMORY", "100M")
+    with pytest.raises(MemoryExceeded, match=r"toy2020-lem1 at smoke size needs 1.6 GB, and 105 MB may be used"):
+        Claim("toy2020-lem1", namespace())
+    (toy / "profiles.toml").write_text(PROFILES + "[toy2020-lem1.smoke.resources]\nmemory_mb = 90\n")
+    Claim("toy2020-lem1", namespace())
 
 
 def test_runs_that_share_a_notebook_have_parameters_and_served_claims_of_their_own(toy):

@@ -127,3 +127,14 @@ def test_versions_and_revision_are_plain_text():
     assert json.loads(json.dumps(provenance.versions()))["torch"]
     revision = provenance.git_revision()
     assert revision is None or len(revision) >= 7
+
+
+def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
+    notebook(path, "from overparam.data import load\nload(name)")
+    made = {}
+    for licence in ("old", "new"):
+        tables = {"mnist": licence, "sgemm": "the same"}
+        monkeypatch.setattr(provenance, "_tables", lambda module, found=tables: found if "data" in module else {})
+        made[licence] = [provenance.fingerprint(path, {"name": name}, []) for name in ("mnist-5k", "sgemm")]
+    assert made["old"][0] != made["new"][0]
+    assert made["old"][1] == made["new"][1]
