@@ -226,6 +226,7 @@ class Claim:
         """Render a figure as `<name>.svg` and `<name>.png` (150 dpi, 256 colours), for the report to write."""
         vector, pixels = io.BytesIO(), io.BytesIO()
         fig.savefig(vector, format="svg", dpi=150, metadata={"Date": None})
+        fig.set_layout_engine("none")  # made by now, and a third of the time of drawing
         fig.savefig(pixels, format="png", dpi=150)
         self._figures[f"{name}.svg"] = _compact_svg(vector.getvalue())
         self._figures[f"{name}.png"] = compact_png(pixels.getvalue())
