@@ -84,12 +84,12 @@ def toy(tmp_path, monkeypatch):
 
     def digests(source, code="from overparam import toy\ntoy.f()"):
         (package / "toy.py").write_text(source)
-        for cached in (provenance._modules, provenance._definitions, provenance._digest):
+        for cached in (provenance._modules, provenance._definitions, provenance._source):
             cached.cache_clear()
-        return [provenance._digest(*name) for name in sorted(provenance.reached(code))]
+        return [provenance._source(*name) for name in sorted(provenance.reached(code))]
 
     yield digests
-    for cached in (provenance._modules, provenance._definitions, provenance._digest):
+    for cached in (provenance._modules, provenance._definitions, provenance._source):
         cached.cache_clear()
 
 
@@ -133,8 +133,8 @@ def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
     notebook(path, "from overparam.data import load\nload(name)")
     made = {}
     for licence in ("old", "new"):
-        tables = {"mnist": licence, "sgemm": "the same"}
+        tables = {"birds": licence, "bees": "the same"}
         monkeypatch.setattr(provenance, "_tables", lambda module, found=tables: found if "data" in module else {})
-        made[licence] = [provenance.fingerprint(path, {"name": name}, []) for name in ("mnist-5k", "sgemm")]
+        made[licence] = [provenance.fingerprint(path, {"name": name}, []) for name in ("birds", "bees")]
     assert made["old"][0] != made["new"][0]
     assert made["old"][1] == made["new"][1]
