@@ -96,6 +96,102 @@ def leaky_ntk(x, depth, alpha):
     return _mirrored(ntk, depth * norms**2)
 
 
+def residual_ntk(x, depth, theta):
+    """The NTK over m of `ResidualReLU(d, m, L, theta)` with all W_1..W_{L+1} trained, for m -> infinity.
+
+    With K_l, N_l the limits of <x_l, x'_l> and |x_l|^2, rho_l their cosine, S_l that of m^{-1/2} sum_j x_{l,j}, and
+    k_0, k_1 as in `leaky_ntk`: K_1 = |x||x'| k_1(rho_0), S_1 = |x| / sqrt(pi),
+    K_{l+1} = K_l + theta^2 sqrt(N_l N'_l) k_1(rho_l) + theta (S'_l sqrt(N_l) + S_l sqrt(N'_l)) / sqrt(pi),
+    S_{l+1} = S_l + theta sqrt(N_l / pi); backwards B_L = k_0(rho_L), B_l = B_{l+1} (1 + theta^2 k_0(rho_l)). The kernel
+    is half of K_L B_L + theta^2 sum_{l=2..L} K_{l-1} B_l k_0(rho_{l-1}) + <x, x'> B_1 k_0(rho_0).
+
+    x: inputs (n, d) of any norms, not 0; depth: L; theta: as of `ResidualReLU`, None for the plain net. Returns float64
+    (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is ours.
+    """
+    x = _float64(x)
+    ntk, plain = _room(x, len(x)), theta is None
+    for rows in _blocks(len(x)):
+        a, b = x[rows], x[: rows.stop]
+        inner, norms = a @ b.T, [(a.square().sum(1), b.square().sum(1))]
+        K, S = [inner], [tuple((v / math.pi).sqrt() for v in norms[0])]
+        cosines = [_cosine(inner, *norms[0], rows)]
+        for l in range(depth):
+            k1, (N, N2), (S1, S2) = _k1(cosines[-1]), norms[-1], S[-1]
+            root, root2 = N.sqrt()[:, None], N2.sqrt()[None]
+            update = root * root2 * k1
+            if plain or l == 0:
+                K.append(update)
+                norms.append((N, N2))
+            else:
+                mixed = theta * (S2[None] * root + S1[:, None] * root2) / math.pi**0.5
+                K.append(K[-1] + theta**2 * update + mixed)
+                norms.append(tuple(_residual_norm(v, s, theta) for v, s in ((N, S1), (N2, S2))))
+                S.append(tuple(s + theta * (v / math.pi).sqrt() for v, s in ((N, S1), (N2, S2))))
+            cosines.append(_cosine(K[-1], *norms[-1], rows))
+        ntk[rows, : rows.stop] = _backwards(K, cosines, 1.0 if plain else theta, plain) / 2
+    return _mirrored(ntk, ntk.diagonal().clone())
+
+
+def _residual_norm(N, S, theta):
+    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt()
+
+
+def _backwards(K, cosines, theta, plain):
+    """sum_l K_{l-1} B_l k_0(rho_{l-1}), each but the first and the last times theta^2; K_0 .. K_L."""
+    B = k0 = _k0(cosines[-1])
+    total = K[-1] * B
+    for l in range(len(K) - 2, -1, -1):
+        k0 = _k0(cosines[l])
+        total = total + (theta**2 if l else 1) * K[l] * B * k0
+        B = B * (k0 if plain else 1 + theta**2 * k0)
+    return total
+
+
+def gated_ntk(x, depth, kind="grelu"):
+    """The NTK of `GatedRuns(kind, d_x, m, L, d_y)` times d_x d_y / m^2, by one output, for m -> infinity.
+
+    With r_1 = k_1(delta), r_{k+1} = k_1(r_k), delta the cosine of two inputs and k_0, k_1 as in `leaky_ntk`: of GReLU
+    L |x||x'| r_1 prod_{k=1..L} k_0(r_k), since every layer gives the same; of its ReLU twin
+    |x||x'| sum_k r_k prod_{j>=k} k_0(r_j).
+
+    x: inputs (n, d_x) of any norms, not 0; depth: L. Returns float64 (n, n), with diagonal L |x|^2. Source: Noy et al.
+    2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
+    """
+    x = _float64(x)
+    norms, ntk = x.norm(dim=1), _room(x, len(x))
+    for rows in _blocks(len(x)):
+        s = norms[rows, None] * norms[None, : rows.stop]
+        r = [_k1(torch.clamp(x[rows] @ x[: rows.stop].T / s, -1, 1))]
+        for _ in range(depth - 1):
+            r.append(_k1(r[-1]))
+        overlaps = [_k0(each) for each in r]
+        if kind == "grelu":
+            total = depth * r[0] * torch.stack(overlaps).prod(0)
+        else:
+            total, product = 0, 1
+            for each, overlap in zip(reversed(r), reversed(overlaps), strict=True):
+                product = product * overlap
+                total = total + each * product
+        ntk[rows, : rows.stop] = s * total
+    return _mirrored(ntk, depth * norms**2)
+
+
+def _k0(rho):
+    return 1 - torch.acos(rho) / math.pi
+
+
+def _k1(rho):
+    k1 = (torch.sqrt(1 - rho**2) + (math.pi - torch.acos(rho)) * rho) / math.pi
+    return torch.clamp(k1, -1, 1)
+
+
+def _cosine(inner, square, square2, rows):
+    """Of some rows with all up to the last of them; exactly 1 on the diagonal, where arccos loses half the digits."""
+    cosine = torch.clamp(inner / (square[:, None] * square2[None]).sqrt(), -1, 1)
+    cosine[:, rows].fill_diagonal_(1)
+    return cosine
+
+
 def _room(x, columns):
     """An empty matrix with a row for each of x. Raises MemoryExceeded where it and a block's work do not fit."""
     rows = len(x) + WORK * min(BLOCK, len(x))
