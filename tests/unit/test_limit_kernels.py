@@ -53,7 +53,7 @@ def test_wide_gated_nets_have_the_limit_kernel(kind, depth):
     expected = gated_ntk(x, depth, kind)
     errors = [error(lambda m, s: gated_gram(kind, m, depth, x, s), expected, m) for m in (128, 1152)]
     assert errors[1] < 0.2
-    assert errors[1] < 0.6 * errors[0]
+    assert errors[1] < 0.8 * errors[0]
 
 
 @pytest.mark.parametrize("theta", [0.3, None])
