@@ -90,7 +90,7 @@ def against_autograd(name, m, steps=3):
     return ours, default_products(naive), difference
 
 
-def whole_training(name, m, steps=100):
+def whole_training(name, m, steps=40):
     """The public call, with everything that it prepares, against the same training by autograd."""
     x, y = inputs(name)
     net, curves = TwoLayerReLU(x.shape[1], m, 0.01, seeds=[0]), {}
@@ -128,7 +128,7 @@ if __name__ == "__main__":
             Comparison("two-layer step, MNIST 0/1, m=10000", "autograd", 0.25, partial(against_autograd, *mnist)),
             Comparison("two-layer step, CIFAR-10 0/1, m=4000", "autograd", 0.08, partial(against_autograd, *cifar)),
             Comparison(
-                "two-layer training, 100 steps, CIFAR-10 0/1, m=4000",
+                "two-layer training, 40 steps, CIFAR-10 0/1, m=4000",
                 "autograd",
                 0.12,
                 partial(whole_training, *cifar),

@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from . import claims, memory, paths, provenance, warm
+from . import claims, memory, paths, provenance
 from .errors import ClaimError, OverparamError, ParameterError, RunFailed
 from .parameters import notebook_parameters, validated
 
@@ -123,9 +123,7 @@ def _attempt(log):
 def _writable(folder):
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise RunFailed(f"cannot write to {folder}: {error.strerror}") from error
 
@@ -217,19 +215,17 @@ def batch(profile, stems, cores=None, extra=(), on_event=print):
         "--cores", str(cores), "--keep-going", "--nolock", "--forcerun", "notebook", "--quiet", "all",
         "--config", f"profile={profile}", f"claims={','.join(stems)}", *extra,
     ]  # fmt: skip
-    with warm.server() as variables:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-            env=os.environ | variables,
-        )  # fmt: skip
-        try:
-            for line in process.stdout:
-                on_event(_event(line))
-            return process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-            raise
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        for line in process.stdout:
+            on_event(_event(line))
+        return process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        raise
 
 
 def _event(line):
