@@ -1,25 +1,38 @@
-# make figures [PROFILE=smoke|laptop|paper] | test | site | lab | outputs | bench | lint | clean
+# make figures [PROFILE=smoke|laptop|paper] [EXECUTOR=slurm] | test | coverage | site | lab | outputs | bench | lint | clean
 # An active conda or virtual environment that has this checkout installed is used as it is; otherwise .venv is made.
 
 PROFILE ?= smoke
+EXECUTOR ?= local
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 ACTIVE := $(shell if [ -n "$$VIRTUAL_ENV$$CONDA_PREFIX" ]; then python -c "import overparam, sys; \
 	print(sys.executable if str(overparam.paths.ROOT) == '$(CURDIR)' else '')" 2>/dev/null; fi)
 PYTHON := $(or $(ACTIVE),$(CURDIR)/.venv/bin/python)
 READY := $(if $(ACTIVE),,.venv/ready)
 
-.PHONY: figures test site lab outputs bench bench-jax lint clean
+.PHONY: figures test coverage site lab outputs bench bench-jax lint clean
 
+# CLAIMS: only these; ARGS: for Snakemake, such as --default-resources slurm_partition=gpu slurm_account=me.
 figures: $(READY)
-	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE)
+	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE) $(addprefix --claim ,$(CLAIMS)) -- \
+		--executor $(EXECUTOR) $(ARGS)
 
 # One thread per test process: two side by side on shared cores otherwise wait for each other. Notebooks are compared
-# with their stored outputs, and write their records aside.
+# with their stored outputs, and write their records aside: two_runs.py compares those with `make figures`.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)
 	"$(PYTHON)" -m pytest tests -n 2
+	rm -rf logs/nbval
 	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m overparam.warm "$(PYTHON)" -m pytest --nbval notebooks \
 		-n 2 --dist loadfile --nbval-cell-timeout 120 -p no:cacheprovider
+	"$(PYTHON)" -m pytest tests/determinism/two_runs.py -q
+
+# Lines and branches of lib/ that the tests and all notebooks run, together.
+coverage: export COVERAGE_PROCESS_START = $(CURDIR)/pyproject.toml
+coverage: export COVERAGE_FILE = $(CURDIR)/logs/coverage/data
+coverage: $(READY)
+	rm -rf logs/coverage && mkdir -p logs/coverage
+	$(MAKE) test
+	"$(PYTHON)" -m coverage combine --quiet && "$(PYTHON)" -m coverage report
 
 # The notebooks, verdicts and reference as pages, from the committed records; site/_build/html/index.html is the first.
 site: $(READY)

@@ -3,8 +3,9 @@
 # `overparam figures --profile laptop` is the usual way in: it hands over the notebooks whose record was made from other
 # sources than the present ones, compared by content. By hand, for all of these:
 #   snakemake --cores 2 --forcerun notebook --config profile=laptop
-# On a GPU machine add --resources gpu=1; on a cluster --executor slurm.
+# Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for.
 
+import functools
 import sys
 
 from overparam import workflow as notebooks
@@ -14,8 +15,19 @@ STEMS = [stem for stem in config.get("claims", "").split(",") if stem]
 STEMS = STEMS or [stem for stem in notebooks.notebooks(PROFILE) if notebooks.stale(stem, PROFILE)]
 
 
-def resource(name, default):
-    return lambda wildcards: notebooks.plan(wildcards.stem, wildcards.profile)[2].get(name, default)
+# Snakemake asks anew for every waiting job whenever one ends.
+plan = functools.cache(notebooks.plan)
+
+
+def declared(name, default):
+    return lambda wildcards: plan(wildcards.stem, wildcards.profile)[2].get(name, default)
+
+
+# What a notebook declares is its tensors. On a GPU these are not in the memory of the machine, but copies of them are:
+# data on their way, checkpoints. The rest is for the processes themselves, of which CUDA makes large ones.
+def machine_memory(wildcards):
+    tensors = declared("memory_mb", 4000)(wildcards)
+    return 8000 + tensors // 2 if declared("gpu", 0)(wildcards) else 2000 + tensors
 
 
 rule all:
@@ -24,18 +36,22 @@ rule all:
 
 
 # The output is a mark, not the figures: Snakemake deletes the outputs of a job that fails or starts anew, and a good
-# record must outlive a failed attempt to replace it.
+# record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: notebooks.plan(wildcards.stem, wildcards.profile)[0].path,
+        lambda wildcards: plan(wildcards.stem, wildcards.profile)[0].path,
     output:
         touch("logs/done/{profile}/{stem}"),
-    threads: max(1, (workflow.cores or 1) // max(1, len(STEMS)))
+    log:
+        "logs/ended/{profile}/{stem}.json",
+    threads: int(config.get("threads", 1))
     resources:
-        gpu=resource("gpu", 0),
-        mem_mb=resource("memory_mb", 4000),
-        runtime=resource("minutes", 10),
+        gpu=declared("gpu", 0),
+        mem_mb=machine_memory,
+        runtime=lambda wildcards: 10 + declared("minutes", 10)(wildcards),
     params:
         python=sys.executable,
+        on_one_gpu=lambda wildcards, resources: "-m overparam.gpu" if resources.gpu else "",
     shell:
-        "{params.python:q} -m overparam.cli run {wildcards.stem} --profile {wildcards.profile} --threads {threads} --json"
+        "{params.python:q} {params.on_one_gpu} -m overparam.cli run {wildcards.stem} --profile {wildcards.profile}"
+        " --threads {threads} --json | tee {log:q}"

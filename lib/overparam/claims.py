@@ -4,6 +4,7 @@ A notebook opens one `Claim` per claim id that it serves, hands it what it measu
 prints the verdict table and writes `figures/<profile>/<claim-id>/`.
 """
 
+import contextlib
 import difflib
 import io
 import json
@@ -11,7 +12,6 @@ import math
 import os
 import re
 import resource
-import shutil
 import time
 import tomllib
 from dataclasses import asdict, dataclass
@@ -97,8 +97,9 @@ def registry():
                 table["template"] = tables[table["notebook"]].get("template", table["notebook"])
                 table["checks"] = tuple(_check(row) for row in table["checks"])
                 specs[name] = Spec(id=name, **table)
-            except (TypeError, KeyError, ValueError) as error:
-                raise ClaimError(f"{file.name}, [{name}]: {error}") from error
+            except (TypeError, KeyError, ValueError, AttributeError) as error:
+                missing = "there is no " if isinstance(error, KeyError) else ""
+                raise ClaimError(f"{file.name}, [{name}]: {missing}{error}") from error
     return specs
 
 
@@ -106,14 +107,30 @@ def _check(row):
     check = Check(**{**row, "profiles": tuple(row.get("profiles", PROFILES))})
     if check.tag not in TAGS or check.relation not in _RELATIONS or not set(check.profiles) <= set(PROFILES):
         raise ValueError(f"check {check.name!r}: unknown tag, relation or profile")
+    bounds = check.threshold if check.relation == "in" else [check.threshold]
+    if not all(type(bound) in (int, float) for bound in bounds) or len(bounds) != 1 + (check.relation == "in"):
+        raise ValueError(f"check {check.name!r}: {check.threshold!r} is no threshold of {check.relation!r}")
     return check
 
 
 def _read_toml(file):
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ClaimError(f"{file} is not valid TOML: {error}") from error
+
+
+def _profile_tables():
+    """{notebook: {"ranges" or profile: table}} of `profiles.toml`. Raises ClaimError for a table that nobody reads."""
+    tables = _read_toml(paths.PROFILES)
+    known = registry().keys() | {spec.template for spec in registry().values()}
+    for name, table in tables.items():
+        inner = table if isinstance(table, dict) else {}
+        wrong = [key for key in inner if key not in (*PROFILES, "ranges") or not isinstance(inner[key], dict)]
+        if name not in known or inner is not table or wrong:
+            where = ".".join([name, *wrong[:1]])
+            raise ClaimError(f"{paths.PROFILES}: [{where}] is no table of a registered claim and one of its profiles")
+    return tables
 
 
 def spec(claim_id):
@@ -131,7 +148,7 @@ def profile_parameters(claim_id, profile):
     Raises ParameterError for an unknown profile, or one that the table does not define for this claim.
     """
     claim = spec(claim_id)
-    tables = _read_toml(paths.PROFILES)
+    tables = _profile_tables()
     table = tables.get(claim.notebook, {})
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -278,7 +295,8 @@ class Claim:
             "fingerprint": os.environ.get("OVERPARAM_FINGERPRINT"),
         }
         self._write(record)
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
+        if record["fingerprint"] is None:  # nobody is there to keep the checkpoints until the whole run has ended well
+            forget(self.checkpoints)
         print(verdict_table(record))
 
     def _peak_bytes(self):
@@ -297,15 +315,14 @@ class Claim:
         return f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}{products}"
 
     def _write(self, record):
-        """Figures and series first, result.json last, each under a temporary name and then renamed."""
+        """Figures and series first, result.json last."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._series:
             buffer = io.BytesIO()
             np.savez_compressed(buffer, **self._series)
             self._figures["series.npz"] = buffer.getvalue()
-        for name, content in self._figures.items():
-            write_atomically(self.folder / name, content)
-        write_atomically(self.folder / "result.json", (json.dumps(record, indent=1) + "\n").encode())
+        files = self._figures | {"result.json": (json.dumps(record, indent=1) + "\n").encode()}
+        write_together({self.folder / name: content for name, content in files.items()})
         for old in self.folder.iterdir():
             if old.suffix in (".png", ".svg", ".npz") and old.name not in self._figures:
                 old.unlink()
@@ -336,14 +353,20 @@ def verdict_table(record):
     lines += [f"data: {name}" + (f" ({stand_in})" if stand_in else "") for name, stand_in in data.items()]
     width = max((len(row["name"]) for row in record["checks"]), default=0)
     for row in record["checks"]:
-        state = ("holds" if row["holds"] else "fails") if row["applies"] else "does not apply"
-        if row["superseded_by"]:
-            state = f"superseded by {row['superseded_by']}: {row['reason']}"
         value = "nan" if row["value"] is None else f"{row['value']:.3g}"
         if row["tag"] == "A" or 0 < abs(row["value"] or 0) < ROUNDING:  # what rounding leaves differs between machines
             value = "" if row["tag"] == "A" else "rounding"
-        lines.append(f"[{row['tag']}] {row['name']:<{width}}  {value:>9}  {_required(row):<16} {state}")
+        lines.append(f"[{row['tag']}] {row['name']:<{width}}  {value:>9}  {_required(row):<16} {outcome(row)}")
     return "\n".join(lines)
+
+
+def outcome(check):
+    """What became of a recorded check, in words. One that could not be measured counts as one that fails."""
+    if check["superseded_by"]:
+        return f"superseded by {check['superseded_by']}: {check['reason']}"
+    if not check["applies"]:
+        return "does not apply"
+    return "holds" if check["holds"] else "not measured" if check["value"] is None else "fails"
 
 
 def _required(check):
@@ -355,15 +378,31 @@ def _required(check):
 
 def write_atomically(path, content):
     """Write bytes under a temporary name beside `path`, then rename: a kill or a full disk leaves the old file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    write_together({path: content})
+
+
+def write_together(contents):
+    """Write {path: bytes}: all under temporary names, then rename them in order: a full disk leaves all old files."""
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        for path, content in contents.items():
+            with open(temporary[path], "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path in contents:
+            os.replace(temporary[path], path)
     finally:
-        temporary.unlink(missing_ok=True)
+        for left in temporary.values():
+            left.unlink(missing_ok=True)
+
+
+def forget(checkpoints):
+    """Remove the checkpoints of a finished run from their folder; refused ones stay for whoever wants to see them."""
+    for file in checkpoints.rglob("*.safetensors"):
+        file.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # absent, or not empty
+        checkpoints.rmdir()
 
 
 def _plain(value):

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -46,13 +47,16 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: on
         states = [_shown_state(row["profiles"].get(profile)) for profile in claims.PROFILES]
         table.add_row(row["claim"], *states, row["source"])
     Console().print(table)
+    states = [state for row in rows for state in row["profiles"].values()]
+    for error in dict.fromkeys(state["error"] for state in states if "error" in state):
+        print(f"error: {error}", file=sys.stderr)
     print("* made from other sources than the present ones; `overparam figures` brings it up to date", file=sys.stderr)
 
 
 def _shown_state(state):
     if not state or state["stale"] is None:
         return "[dim]not defined[/]"
-    if state.get("error"):
+    if state.get("error") and not state["verdict"]:
         return "[red]unreadable[/]"
     if not state["verdict"]:
         return "[dim]not run[/]"
@@ -78,9 +82,10 @@ def run(
     started = time.monotonic()
     try:
         record = workflow.run(claim, profile, overrides, threads)
-    except OverparamError as error:
+    except (OverparamError, OSError) as error:
         if as_json:
-            print(json.dumps({"claim": claim, "error": str(error), "seconds": time.monotonic() - started}), flush=True)
+            event = {"claim": claim, "error": _in_words(error), "seconds": time.monotonic() - started}
+            print(json.dumps(event), flush=True)
             raise SystemExit(1) from error
         raise
     if as_json:
@@ -141,6 +146,8 @@ def figures(
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(claims.PROFILES)}")
     stems = workflow.notebooks(profile, claim or [])
     todo = [stem for stem in stems if workflow.stale(stem, profile)]
+    for path in [path for stem in todo for path in workflow.damaged(stem, profile)]:
+        print(f"{path} is not what its run wrote, and is made anew", file=sys.stderr)
     print(f"{len(stems) - len(todo)} of {len(stems)} notebooks are up to date in {paths.FIGURES / profile}")
     if not todo:
         return
@@ -260,33 +267,47 @@ def data_fetch(names: Annotated[list[str], typer.Argument(help="Names of `overpa
         print(f"{name}: in {paths.CACHE}")
 
 
+def _in_words(error):
+    """An error in one or two lines for its reader."""
+    if isinstance(error, OverparamError) or not error.strerror:
+        return str(error)
+    return error.strerror + (f": {error.filename}" if error.filename else "")
+
+
+def _terminated(*_):
+    os.write(2, b"terminated; finished notebooks are kept, run again to go on\n")
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+def _crash_log(text):
+    try:
+        paths.LOGS.mkdir(exist_ok=True)
+        (paths.LOGS / "crash.txt").write_text(text)
+    except OSError:
+        return text
+    return f"the traceback is in {paths.LOGS / 'crash.txt'}"
+
+
 def main():
     """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         code = app(standalone_mode=False)
         if code == 130:  # typer answers an interrupt with this code
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
-    except OverparamError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (OverparamError, OSError) as error:
+        print(f"error: {_in_words(error)}", file=sys.stderr)
         sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted; finished notebooks are kept, run again to go on", file=sys.stderr)
         sys.exit(130)
-    except OSError as error:
-        print(f"error: {error.strerror}: {error.filename}", file=sys.stderr)
-        sys.exit(1)
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of the command line itself
             error.show()
             sys.exit(error.exit_code)
-        paths.LOGS.mkdir(exist_ok=True)
-        log = paths.LOGS / "crash.txt"
-        log.write_text(traceback.format_exc())
-        print(
-            f"error: {type(error).__name__}: {error}\nthis should not happen; the traceback is in {log}",
-            file=sys.stderr,
-        )
+        where = _crash_log(traceback.format_exc())
+        print(f"error: {type(error).__name__}: {error}\nthis should not happen; {where}", file=sys.stderr)
         sys.exit(1)
 
 

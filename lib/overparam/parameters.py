@@ -16,7 +16,7 @@ def notebook_parameters(path):
         (cell,) = tagged
         body = ast.parse("".join(cell["source"])).body
         return {node.targets[0].id: ast.literal_eval(node.value) for node in body}
-    except (OSError, ValueError, KeyError, AttributeError, SyntaxError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, SyntaxError, RecursionError) as error:
         raise ClaimError(f"{Path(path).name}: no readable cell of literals tagged 'parameters' ({error})") from error
 
 

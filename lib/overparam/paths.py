@@ -1,6 +1,7 @@
 """Absolute paths of the project's folders. Nobody else computes one."""
 
 import os
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +13,12 @@ DATA = ROOT / "data"
 CACHE = DATA / "cache"
 LOGS = ROOT / "logs"
 SITE = ROOT / "site"
+
+
+def for_sockets():
+    """A temporary folder whose name leaves room in the hundred bytes that the address of a socket may have."""
+    folder = tempfile.gettempdir()
+    return folder if len(os.fsencode(folder)) <= 70 else "/tmp"
 
 
 def mirror():

@@ -1,22 +1,31 @@
 """Run notebooks safely: one through papermill in its own process, or the batch through Snakemake."""
 
+import argparse
 import base64
 import contextlib
+import fcntl
+import hashlib
+import importlib.util
 import json
+import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path
 
-from . import claims, memory, paths, provenance
+from . import claims, memory, paths, provenance, warm
 from .errors import ClaimError, OverparamError, ParameterError, RunFailed
 from .parameters import notebook_parameters, validated
 
 FOLDERS = (*claims.PROFILES, "custom")
+PATIENCE = 15.0  # seconds that an interrupted batch has to end its jobs
+MUTE = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
 
 
 def plan(claim_id, profile, overrides=None):
@@ -48,23 +57,28 @@ def fingerprint(claim_id, profile):
 def _fingerprint(spec, parameters):
     checks = [asdict(check) for claim in served(spec.notebook) for check in claims.spec(claim).checks]
     settings = {k: v for k, v in parameters.items() if k != "device"}
-    return provenance.fingerprint(spec.path, settings, checks)
+    try:
+        return provenance.fingerprint(spec.path, settings, checks)
+    except (SyntaxError, ValueError, KeyError, TypeError) as error:
+        raise ClaimError(f"{spec.path}, or what it imports of the package, is not readable code: {error}") from error
 
 
 def record(claim_id, folder):
     """The stored `result.json` of a claim, or None. Raises ClaimError where it is not readable."""
     path = paths.FIGURES / folder / claim_id / "result.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["verdict"] not in claims.VERDICTS:
+            raise ValueError(f"its verdict is {stored['verdict']!r}")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ClaimError(f"{path} is not a readable record ({error}); delete it and run the claim again") from error
+    return stored
 
 
 def stale(claim_id, profile):
-    """Whether a claim's record is absent, unreadable, without its notebook, or made from other sources."""
-    folder = paths.FIGURES / profile
+    """Whether a claim's record is absent, unreadable, damaged, without its notebook, or made from other sources."""
     spec = claims.spec(claim_id)
     try:
         records = [record(i, profile) for i in served(spec.notebook)]
@@ -72,26 +86,27 @@ def stale(claim_id, profile):
         return True
     wanted = fingerprint(claim_id, profile)
     fresh = all(r is not None and r.get("fingerprint") == wanted for r in records)
-    return not (fresh and (folder / spec.notebook / "notebook.ipynb").exists())
+    notebook = paths.FIGURES / profile / spec.notebook / "notebook.ipynb"
+    return not (fresh and notebook.exists() and not damaged(claim_id, profile))
 
 
 def run(claim_id, profile, overrides=None, threads=None):
     """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
 
-    overrides: {parameter: value}; threads: CPU threads of the kernel (default: all cores).
+    overrides: {parameter: value}; threads: CPU threads of the kernel (default: all cores). Waits where the same
+    notebook is being run already, and takes that run's record if it is of the same sources.
     Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
     """
     spec, parameters, _, folder = plan(claim_id, profile, overrides)
     if folder == "custom":
         _require_room(claim_id, profile, parameters, overrides)
-    target = paths.FIGURES / folder / spec.notebook
-    log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
-    _writable(target)
-    _writable(log.parent)
     environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads)}
-    with _attempt(log) as partial:
-        _execute(spec, parameters, partial, log, environment)
-        claims.write_atomically(target / "notebook.ipynb", _portable(partial).encode())
+    log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
+    _writable(paths.FIGURES / folder)
+    _writable(log.parent)
+    with _turn(log) as waited:
+        if not (waited and folder == profile and not stale(claim_id, profile)):
+            _run(spec, parameters, folder, log, environment)
     return record(claim_id, folder)
 
 
@@ -106,10 +121,42 @@ def _require_room(claim_id, profile, parameters, overrides):
         memory.require(needed, f"{claim_id} with {', '.join(larger)} changed", parameters.get("device", "cpu"))
 
 
+def _run(spec, parameters, folder, log, environment):
+    checkpoints = [paths.LOGS / "checkpoints" / folder / claim for claim in served(spec.notebook)]
+    for left in [file for place in checkpoints for file in place.rglob("*.tmp")]:
+        left.unlink()
+    with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{spec.notebook}") as staged:
+        _execute(spec, parameters, partial, log, environment | {"OVERPARAM_FIGURES": str(staged)})
+        missing = [i for i in served(spec.notebook) if not (staged / folder / i / "result.json").exists()]
+        if missing:
+            what = f"{spec.notebook}: it ended without a record of {', '.join(missing)}; is its last cell there?"
+            raise RunFailed(f"{what}\nwhat it has done is in {_shown(log)}")
+        _seal(partial, staged / folder, spec.notebook)
+        _install(staged / folder, paths.FIGURES / folder)
+    for place in checkpoints:
+        claims.forget(place)
+        for refused in place.rglob("*.refused*"):
+            print(f"a checkpoint did not fit and was not used: {_shown(refused)}; delete it when seen", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _turn(log):
+    """Alone with a notebook's files; says whether another run of it had to end first."""
+    with open(log.with_suffix(".lock"), "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            waited = False
+        except BlockingIOError:
+            print(f"{log.stem} is being run already; waiting for the end of that run", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            waited = True
+        yield waited
+
+
 @contextlib.contextmanager
 def _attempt(log):
-    """A notebook for papermill to write to, of this process alone; it becomes the log where the attempt fails."""
-    partial = log.with_name(f".{log.stem}-{os.getpid()}.ipynb")
+    """A notebook for papermill to write to; it becomes the log where the attempt fails."""
+    partial = log.with_name(f".{log.name}")
     try:
         yield partial
     except BaseException:
@@ -118,6 +165,64 @@ def _attempt(log):
         raise
     partial.unlink()
     log.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _staged(folder):
+    """An empty folder for the outputs of one run, beside those that they will replace."""
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _seal(partial, staged, notebook):
+    """Add the executed notebook to a run's outputs, with the digests of all of them, and of itself."""
+    content = _portable(partial)
+    outputs = {str(file.relative_to(staged)): _sha256(file.read_bytes()) for file in sorted(staged.glob("*/*"))}
+    content["metadata"]["overparam"] = {"outputs": outputs}
+    content["metadata"]["overparam"]["itself"] = _sha256(_text(content).encode())
+    claims.write_atomically(staged / notebook / "notebook.ipynb", _text(content).encode())
+
+
+def _install(staged, target):
+    """Move a run's outputs into place, records last: until then `stale` sees the old ones."""
+    new = sorted(staged.glob("*/*"), key=lambda file: file.name == "result.json")
+    names = {file.relative_to(staged) for file in new}
+    for file in new:
+        place = target / file.relative_to(staged)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, place)
+    for old in [file for claim in staged.iterdir() for file in (target / claim.name).glob("*.*")]:
+        if old.suffix in (".png", ".svg", ".npz") and old.relative_to(target) not in names:
+            old.unlink()
+
+
+def damaged(claim_id, profile):
+    """Those of a claim's outputs that are not what its run wrote: paths. Older runs did not say what they wrote."""
+    folder = paths.FIGURES / profile
+    path = folder / claims.spec(claim_id).notebook / "notebook.ipynb"
+    if not path.exists():
+        return []
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if (wrote := content["metadata"].get("overparam")) is None:
+            return []
+        if wrote.pop("itself") != _sha256(_text(content).encode()):
+            return [path]
+        return [folder / name for name, digest in wrote["outputs"].items() if not _is(folder / name, digest)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return [path]
+
+
+def _is(path, digest):
+    return path.is_file() and _sha256(path.read_bytes()) == digest
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()
 
 
 def _writable(folder):
@@ -143,15 +248,17 @@ def _execute(spec, parameters, partial, log, environment):
     from traitlets.config import Config
 
     os.environ.update(environment)
+    logging.getLogger("asyncio").disabled = True  # which shows a traceback where an interrupt leaves a cell behind
     try:
-        with tempfile.TemporaryDirectory(prefix="overparam-") as sockets:
+        with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as sockets:
             # Sockets in a folder of their own: free TCP ports race between kernels that start together, and so do the
             # default socket names, which are relative to the working directory.
             config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
             # The defaults lie in the home, which may be read-only, or hold startup files that change results.
             os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
             papermill.execute_notebook(
-                spec.path, partial, parameters, kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
+                _literally(spec.path), _literally(partial), parameters,
+                kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
                 progress_bar=sys.stderr.isatty(), config=config,
                 extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
             )  # fmt: skip
@@ -163,6 +270,11 @@ def _execute(spec, parameters, partial, log, environment):
         raise RunFailed(f"{spec.notebook}: {reason}\nwhat it had done is in {_shown(log)}") from error
     except OSError as error:
         raise RunFailed(f"{spec.notebook}: {error}; nothing was overwritten") from error
+
+
+def _literally(path):
+    """A path that papermill, which fills in parameters between braces, takes as it is."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def _first_lines(text, count=1):
@@ -179,9 +291,9 @@ def renew_outputs(claim_id, threads=1):
     spec = claims.spec(claim_id)
     log = paths.LOGS / "outputs" / f"{claim_id}.ipynb"
     _writable(log.parent)
-    with tempfile.TemporaryDirectory() as nowhere, _attempt(log) as partial:
+    with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
         _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
-        claims.write_atomically(spec.path, _portable(partial, keep=()).encode())
+        claims.write_atomically(spec.path, _text(_portable(partial, keep=())).encode())
 
 
 def _portable(path, keep=("parameters", "duration", "end_time", "version")):
@@ -199,33 +311,135 @@ def _portable(path, keep=("parameters", "duration", "end_time", "version")):
                 pictures["image/png"] = base64.b64encode(small).decode()
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
+    return notebook
+
+
+def _text(notebook):
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def batch(profile, stems, cores=None, extra=(), on_event=print):
-    """Run notebooks side by side through Snakemake, a thread each or more where there are more cores than notebooks.
+    """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra` names its executor.
 
-    stems: the notebooks; extra: further arguments for Snakemake (an executor, say). Each job ends with one event
-    {claim, verdict, seconds} or {claim, error, seconds}, handed to `on_event`; other lines come as {text}.
-    Returns Snakemake's exit code. An interrupt stops all jobs; finished notebooks are kept.
+    stems: the notebooks; cores: how many at once (default: all cores; on a cluster all notebooks); extra: further
+    arguments for Snakemake. Each notebook ends with one event {claim, verdict, seconds} or {claim, error, seconds},
+    handed to `on_event`; other lines come as {text}. Jobs of a cluster that die are tried again.
+    Returns Snakemake's exit code. An interrupt stops all jobs; finished notebooks are kept. Raises ParameterError for
+    an executor that is not installed, and RunFailed where no job was begun.
     """
-    cores = cores or os.cpu_count()
+    _writable(paths.FIGURES / profile)
+    _writable(paths.LOGS)
+    cluster = _executor(extra) != "local"
+    waiting = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
+    for path in (logs := list(waiting.values())):
+        path.unlink(missing_ok=True)
     command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT),
-        "--cores", str(cores), "--keep-going", "--nolock", "--forcerun", "notebook", "--quiet", "all",
-        "--config", f"profile={profile}", f"claims={','.join(stems)}", *extra,
+        sys.executable, "-m", "overparam.tied", "snakemake",
+        "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT), "--keep-going",
+        "--nolock", "--rerun-incomplete", "--forcerun", "notebook",
+        "--config", f"profile={profile}", f"claims={','.join(stems)}", *_placed(len(stems), cores, cluster), *extra,
     ]  # fmt: skip
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
+    started, told = time.monotonic(), {}
+    with contextlib.nullcontext({}) if cluster else warm.server() as variables:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True, env=os.environ | variables | _cache(),
+        )  # fmt: skip
+        try:
+            for line in process.stdout:
+                event = {"text": line.rstrip()} if cluster else _event(line)
+                waiting.pop(event.get("claim"), None)
+                on_event(event)
+                for event in _news(waiting, told) if cluster else ():
+                    on_event(event)
+            code = process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+    if code and not any(path.exists() for path in logs):
+        raise RunFailed("Snakemake could start no notebook; `--quiet host` after `--` shows its messages")
+    for event in _lost(waiting, time.monotonic() - started) if code else ():
+        on_event(event)
+    return code
+
+
+def _cache():
+    """Variables that give Snakemake, which keeps a cache in the home, another place where the home is read-only."""
     try:
-        for line in process.stdout:
-            on_event(_event(line))
-        return process.wait()
-    except BaseException:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
-        raise
+        _writable(Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")))
+    except RunFailed:
+        return {"XDG_CACHE_HOME": str(paths.LOGS / "cache")}
+    return {}
+
+
+def _stop(process):
+    """Interrupt Snakemake and its jobs, which cancels those of a cluster as well; after a while end them by force."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _executor(extra):
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--executor", "-e", default="local")
+    name = parser.parse_known_args(list(extra))[0].executor
+    if name != "local" and not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
+        raise ParameterError(f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment")
+    return name
+
+
+def _placed(count, cores, cluster):
+    """Arguments for a batch of `count` notebooks: on this machine they share its cores and only they speak.
+
+    A cluster's jobs get four cores each, are tried three times more, and may write to a slow shared file system.
+    """
+    if cluster:
+        return [
+            "threads=4", "--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60",
+            "--quiet", "host", "reason",
+        ]  # fmt: skip
+    cores = cores or os.cpu_count()
+    return [f"threads={max(1, cores // count)}", "--cores", str(cores), "--quiet", "all"]
+
+
+def _news(waiting, told):
+    """Events of the jobs that have ended since the last look. Who has ended well is taken out of waiting, {stem: log}.
+
+    A failure comes as {text} and is noted in told, {stem: event}: the job may be tried again.
+    """
+    for stem, path in list(waiting.items()):
+        event = _ended(path)
+        if not event or event == told.get(stem):
+            continue
+        if "verdict" in event:
+            del waiting[stem]
+            yield event
+        else:
+            told[stem] = event
+            yield {"text": event["error"]}
+
+
+def _lost(waiting, seconds):
+    """Events of the notebooks of a failed batch that have not been heard of: failed, killed, or never begun."""
+    for stem, path in waiting.items():
+        event = _ended(path)
+        if event is None:
+            yield {"text": f"{stem} was not begun"}
+        else:
+            yield event or {"claim": stem, "error": f"{stem}: {MUTE}", "seconds": seconds}
+
+
+def _ended(log):
+    """The event in which a job said how it ended; empty where it has not; None where none was begun."""
+    try:
+        return json.loads(log.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return {}
 
 
 def _event(line):
@@ -266,10 +480,12 @@ def overview():
 
 
 def _state(claim_id, profile):
-    if not _defines(claim_id, profile):
-        return {"verdict": None, "stale": None}
     try:
+        if not _defines(claim_id, profile):
+            return {"verdict": None, "stale": None}
         stored = record(claim_id, profile)
+        state = {"verdict": stored and stored["verdict"], "stale": stale(claim_id, profile)}
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
-    return {"verdict": stored and stored["verdict"], "stale": stale(claim_id, profile)}
+    wrong = damaged(claim_id, profile)
+    return state | ({"error": f"{wrong[0]} is not what its run wrote; run the claim again"} if wrong else {})

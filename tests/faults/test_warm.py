@@ -1,7 +1,10 @@
 """Forked kernels: as fresh as ordinary ones, and gone with whoever started them."""
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from jupyter_client.manager import KernelManager
+from toys import SECONDS, wait_for
 
 from overparam import warm
 
-SECONDS = 60
 FORK = warm.KERNELS / "kernels" / "python3" / "fork.py"
 
 
@@ -77,6 +80,17 @@ def test_a_kernel_is_forked_in_its_own_folder_with_its_own_variables(tmp_path, m
         assert ask("import torch; print(torch.get_num_threads())") == "2\n"
 
 
+@pytest.mark.parametrize("threads", ["0", "64"])
+def test_a_thread_count_that_makes_no_sense_is_taken_as_in_an_ordinary_process(
+    tmp_path, monkeypatch, variables, threads
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    code = "import torch; print(torch.get_num_threads())"
+    ordinary = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    with kernel(tmp_path, monkeypatch, variables) as (_, ask):
+        assert ask(code) == ordinary.stdout
+
+
 def test_each_kernel_is_fresh(tmp_path, monkeypatch, variables):
     for _ in range(2):
         with kernel(tmp_path, monkeypatch, variables) as (_, ask):
@@ -136,6 +150,51 @@ def test_a_stand_in_ends_with_who_started_it(tmp_path, monkeypatch, variables):
             assert server.stdout.readline() == "asked\n"
             parent.kill()
         assert server.stdout.readline() == "closed\n"
+
+
+def test_a_stand_in_that_starts_after_its_starter_has_ended_ends(tmp_path, variables):
+    with subprocess.Popen([sys.executable, "-c", ""]) as starter:
+        starter.wait()
+    environment = {**os.environ, **variables, "JPY_PARENT_PID": str(starter.pid)}
+    command = [sys.executable, "-I", "-S", FORK, "-f", tmp_path / "unused"]
+    assert subprocess.run(command, env=environment, timeout=SECONDS).returncode == 1
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_stand_in_whose_process_or_server_has_ended_ends_quietly(tmp_path, answers):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    address = str(tmp_path / "warm")
+    environment = {**os.environ, "OVERPARAM_WARM": address}
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        command = [sys.executable, "-I", "-S", FORK, "-f", "unused"]
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as stand_in:
+            with server.accept()[0] as connection:
+                if answers:
+                    connection.sendall(f"{ended.pid}\n".encode())
+                    wait_for(lambda: catches(stand_in.pid, signal.SIGUSR1), "its handlers")
+                    stand_in.send_signal(signal.SIGUSR1)
+            _, err = stand_in.communicate(timeout=SECONDS)
+    assert (stand_in.returncode, err) == (1, "")
+
+
+def catches(pid, number):
+    (mask,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return int(mask, 16) >> (number - 1) & 1
+
+
+def test_a_server_outlives_those_who_die_while_they_ask(tmp_path, monkeypatch, variables):
+    task = json.dumps({"argv": ["-f", str(tmp_path / "unused")], "env": {}, "cwd": str(tmp_path)}).encode()
+    size = len(task).to_bytes(8, "big")
+    for said in (b"", size[:7], size, size + task[:-1], size + task):
+        with socket.socket(socket.AF_UNIX) as asker:
+            asker.connect(variables["OVERPARAM_WARM"])
+            if said:
+                socket.send_fds(asker, [said], [0, 1, 2])
+    with kernel(tmp_path, monkeypatch, variables) as (_, ask):
+        assert "overparam.warm.server" in ask(PARENT)
 
 
 @pytest.mark.parametrize("address", [None, "/nobody/listens/here"])

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -295,3 +296,13 @@ def test_runs_that_share_a_notebook_have_parameters_and_served_claims_of_their_o
     assert [claims.is_as_stored(f"toy2020-lem{i}") for i in (1, 2)] == [True, False]
     assert Claim("toy2020-lem2", namespace(n=7)).folder.parent.name == "smoke"
     assert Claim("toy2020-lem2", namespace()).folder.parent.name == "custom"
+
+
+def test_what_could_not_be_measured_fails_and_is_not_said_to_have_been(toy, figures, capsys):
+    claim = Claim("toy2020-lem1", namespace())
+    claim.check("decides", float("nan"))
+    claim.check("ours", 0)
+    claim.report()
+    assert re.search(r"decides +nan +<= 1 +not measured", capsys.readouterr().out)
+    record = json.loads((figures / "smoke" / "toy2020-lem1" / "result.json").read_text())
+    assert record["verdict"] == "not reproduced"

@@ -62,7 +62,7 @@ def _copy_files(extra, entry, version):
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(version.notebook, folder / "notebook.ipynb")
     for file in version.folder.iterdir() if version.folder else ():
-        if file.suffix in (".json", ".npz", ".png", ".svg"):
+        if file.suffix in (".json", ".npz", ".png", ".svg") and not file.is_symlink():
             shutil.copyfile(file, folder / file.name)
     if version is entry.best and version.record and version.record["figures"]:
         _thumbnail(version.folder / version.record["figures"][0], extra / "thumbnails" / f"{entry.spec.id}.png")
@@ -71,8 +71,9 @@ def _copy_files(extra, entry, version):
 def _thumbnail(figure, small):
     small.parent.mkdir(exist_ok=True)
     try:
-        picture = Image.open(figure).convert("RGB")
-    except OSError as error:
+        with Image.open(figure) as opened:
+            picture = opened.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ClaimError(f"{figure} is not a readable picture ({error}); run the claim again") from error
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
     picture.quantize(64).save(small, optimize=True)

@@ -13,6 +13,8 @@ from . import records
 from .formulas import plain
 
 _SPECIAL = re.compile(r"([!-/:-@\[-`{-~])")  # ASCII punctuation, which a backslash makes literal in Markdown
+_DIRECTIVE = re.compile(r"(`{3,}|~{3,})(?=[ \t]*\{)")
+_OUTPUTS = ("image/png", "text/plain")
 
 
 def environment():
@@ -21,7 +23,7 @@ def environment():
     env = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    env.filters.update(number=records.number, required=records.required, state=records.state, plain=plain)
+    env.filters.update(number=records.number, required=records.required, state=claims.outcome, plain=plain)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
     env.globals.update(PROFILES=claims.PROFILES, TAGS=claims.TAGS, VERDICTS=(*claims.VERDICTS, records.UNRUN))
     return env
@@ -33,8 +35,14 @@ def literal(text):
 
 
 def raw(html):
-    """An HTML fragment as a MyST directive. Templates escape backticks' neighbours, but not a fence: so a long one."""
-    return f"``````````{{raw}} html\n{html}\n``````````\n"
+    """An HTML fragment as a MyST directive, in a fence longer than any in it: templates do not escape backticks."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
+    return f"{fence}{{raw}} html\n{html}\n{fence}\n"
+
+
+def inert(text):
+    """Markdown in which directives, which could insert HTML or files, are shown as code."""
+    return _DIRECTIVE.sub(r"\1text ", text)
 
 
 def papers():
@@ -52,19 +60,18 @@ def papers():
 
 def claim_page(env, entry, version, paper):
     """A version's executed notebook, as a notebook with the verdict before and the record after its cells."""
-    notebook = records.read_json(version.notebook)
-    metadata = notebook["metadata"] | ({} if version is entry.best else {"orphan": True})
+    notebook = records.read_notebook(version.notebook)
     data = dict.fromkeys((d["name"], d["stand_in"]) for d in (version.record or {"data": []})["data"])
     context = {"entry": entry, "spec": entry.spec, "version": version, "record": version.record, "paper": paper}
     title = f"# {literal(entry.spec.title)}\n\n"
     cells = [_own_cell(cell, entry.spec.title) for cell in notebook["cells"]]
     for cell in cells:
         if cell["cell_type"] == "markdown":  # the notebook's own title becomes the first section
-            cell["source"] = re.sub(r"^# ", "## ", "".join(cell["source"]), count=1)
+            cell["source"] = re.sub(r"^# ", "## ", cell["source"], count=1)
             break
     head = _markdown("head", title + raw(env.get_template("claim_head.html").render(context)))
     foot = _markdown("foot", "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data)))
-    return json.dumps({**notebook, "metadata": metadata, "cells": [head, *cells, foot]}, ensure_ascii=False)
+    return _page(notebook, [head, *cells, foot], {} if version is entry.best else {"orphan": True})
 
 
 def explorers():
@@ -75,8 +82,14 @@ def explorers():
 
 def explorer_page(path):
     """Such a notebook as it is stored, its code folded away."""
-    notebook = records.read_json(path)
-    return json.dumps({**notebook, "cells": [_own_cell(c, path.stem) for c in notebook["cells"]]}, ensure_ascii=False)
+    notebook = records.read_notebook(path)
+    return _page(notebook, [_own_cell(cell, path.stem) for cell in notebook["cells"]], {})
+
+
+def _page(notebook, cells, metadata):
+    """A notebook's JSON; of its metadata only the language counts: others would change how, or that, it is run."""
+    kept = {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
+    return json.dumps({**notebook, "metadata": kept | metadata, "cells": cells}, ensure_ascii=False)
 
 
 def _markdown(name, source):
@@ -84,15 +97,24 @@ def _markdown(name, source):
 
 
 def _own_cell(cell, title):
-    """The cell with code folded away but for the parameters, and a text for those who cannot see its figure."""
+    """The cell with code folded away but for the parameters, and a text for those who cannot see its figure.
+
+    Nothing of it acts on the page: directives are shown as code, and of the outputs only pictures and texts.
+    """
     if cell["cell_type"] != "code":
-        return cell
+        return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
     tags = cell["metadata"].get("tags", [])
     names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
     metadata = {"tags": tags if "parameters" in tags or "injected-parameters" in tags else [*tags, "hide-input"]}
     alt = f"Figure {', '.join(names)}: {title}" if names else f"Figure: {title}"
     metadata["mystnb"] = {"image": {"alt": " ".join(alt.split())}}
-    return {**cell, "metadata": metadata}
+    return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
+
+
+def _shown(output):
+    if "data" not in output:
+        return output
+    return {**output, "data": {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}}
 
 
 def dashboard(env, entries, texts):
@@ -145,9 +167,9 @@ def _shortfall(env, entry):
 
 def _reason(notebook):
     """The paragraph "How far from the paper" of a notebook's last cell."""
-    last = "".join(records.read_json(notebook)["cells"][-1]["source"])
+    last = "".join("".join(cell["source"]) for cell in records.read_notebook(notebook)["cells"][-1:])
     found = re.search(r"\*\*How far from the paper\W*\*\*(.*?)(?=\n\s*\n\*\*|\Z)", last, re.DOTALL)
-    return textwrap.dedent(found[1]).strip() if found else ""
+    return inert(textwrap.dedent(found[1]).strip()) if found else ""
 
 
 def _errata(key, entries):

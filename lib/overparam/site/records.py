@@ -2,6 +2,8 @@
 
 import json
 import re
+import reprlib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +11,6 @@ from .. import claims
 from ..errors import ClaimError
 
 UNRUN = "not run"
-SHOWN = {
-    "verdict", "checks", "metrics", "parameters", "figures", "series", "seeds", "data", "seconds", "peak_bytes",
-    "device", "versions", "git",
-}  # fmt: skip
 COMMITTED = ("laptop", "paper")
 
 
@@ -78,25 +76,98 @@ def _versions(spec, figures):
 
 
 def read_json(path):
-    """The content of a JSON file. Raises ClaimError where it is not readable."""
+    """The content of a JSON file. Raises ClaimError where it is not readable, or no UTF-8 can hold its texts."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(content, ensure_ascii=False).encode()
+        return content
+    except (OSError, ValueError, RecursionError) as error:
         raise ClaimError(f"{path} is not readable ({error}); run the claim again") from error
 
 
+def read_notebook(path):
+    """The content of a notebook file. Raises ClaimError where it is none."""
+    from nbformat.validator import ValidationError, get_validator
+
+    notebook = read_json(path)
+    try:
+        get_validator(4, 5).validate(notebook)
+    except ValidationError as error:
+        raise ClaimError(f"{path} is not a notebook ({error.message}); run the claim again") from error
+    return notebook
+
+
 def complete(record, where):
-    """The record, if it has all that is shown of it and a verdict that there is. Raises ClaimError otherwise."""
-    missing = SHOWN - record.keys() if isinstance(record, dict) else SHOWN
-    if missing or record["verdict"] not in claims.VERDICTS:
-        wrong = f"lacks {', '.join(sorted(missing))}" if missing else f"has the verdict {record['verdict']!r}"
-        raise ClaimError(f"the record {where} {wrong}; run the claim again")
+    """The record, if all that is shown of it is there and has its form. Raises ClaimError otherwise."""
+    given = record if isinstance(record, dict) else {}
+    if missing := SHOWN.keys() - given.keys():
+        raise ClaimError(f"the record {where} lacks {', '.join(sorted(missing))}; run the claim again")
+    for name, fits in SHOWN.items():
+        if not fits(given[name]):
+            raise ClaimError(f"the record {where} has the {name} {reprlib.repr(given[name])}; run the claim again")
     return record
+
+
+def _is(*types):
+    return lambda value: isinstance(value, types)
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max  # neither NaN nor too long an integer
+
+
+def _is_measured(value):
+    return value is None or _is_number(value)
+
+
+def _is_check(row):
+    """Whether a row has all of a check, its threshold being a pair where its relation is "in"."""
+    if not _fits(row, _CHECK):
+        return False
+    numbers = row["threshold"] if row["relation"] == "in" else [row["threshold"]]
+    return isinstance(numbers, list) and len(numbers) == 1 + (row["relation"] == "in") and all(map(_is_number, numbers))
+
+
+def _is_figure(name):
+    return isinstance(name, str) and re.fullmatch(r"[\w-]+\.png", name)  # it is part of paths and addresses
+
+
+def _fits(row, form):
+    return isinstance(row, dict) and all(name in row and fits(row[name]) for name, fits in form.items())
+
+
+def _each(fits):
+    return lambda rows: isinstance(rows, list) and all(map(fits, rows))
+
+
+_CHECK = {
+    "name": _is(str), "tag": list(claims.TAGS).__contains__, "wording": _is(str), "value": _is_measured,
+    "relation": _is(str), "threshold": _is(int, float, list), "holds": _is(bool), "applies": _is(bool),
+    "paper_value": _is_measured, "superseded_by": _is(str), "reason": _is(str),
+}  # fmt: skip
+_METRIC = {"value": _is_measured, "paper": _is_measured}
+_DATA = {"name": _is(str), "stand_in": _is(str, type(None))}
+# What is shown of a record, and whether it has the form that it is shown in.
+SHOWN = {
+    "verdict": claims.VERDICTS.__contains__,
+    "checks": _each(_is_check),
+    "metrics": lambda rows: isinstance(rows, dict) and all(_fits(row, _METRIC) for row in rows.values()),
+    "parameters": _is(dict),
+    "figures": _each(_is_figure),
+    "series": _is(list),
+    "seeds": _is(list),
+    "data": _each(lambda row: _fits(row, _DATA)),
+    "seconds": _is_number,
+    "peak_bytes": _is_number,
+    "device": _is(str),
+    "versions": _is(dict),
+    "git": _is(str, type(None)),
+}
 
 
 def _stored_verdict(spec):
     """The verdict in the table that the notebook's stored outputs print for this claim."""
-    streams = [o["text"] for c in read_json(spec.path)["cells"] for o in c.get("outputs", []) if "text" in o]
+    streams = [o["text"] for c in read_notebook(spec.path)["cells"] for o in c.get("outputs", []) if "text" in o]
     text = "\n".join("".join(stream) for stream in streams)
     found = re.search(rf"^{re.escape(spec.id)}  \[smoke\]  (.+)$", text, re.MULTILINE)
     return found[1].lower() if found else UNRUN
@@ -135,10 +206,3 @@ def required(check):
     sign = {"<=": "≤", ">=": "≥", "==": "="}.get(check["relation"], check["relation"])
     threshold = check["threshold"]
     return f"in [{threshold[0]:g}, {threshold[1]:g}]" if check["relation"] == "in" else f"{sign} {threshold:g}"
-
-
-def state(check):
-    """What became of a recorded check, in words."""
-    if check["superseded_by"]:
-        return f"superseded by {check['superseded_by']}: {check['reason']}"
-    return ("holds" if check["holds"] else "fails") if check["applies"] else "does not apply"

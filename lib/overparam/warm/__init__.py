@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from .. import paths
+
 KERNELS = Path(__file__).parent
 
 
@@ -22,7 +24,7 @@ def server():
 
     Nobody waits for the server: until it is ready, and if it dies, kernels start in the ordinary way.
     """
-    with tempfile.TemporaryDirectory(prefix="overparam-") as folder:
+    with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as folder:
         address = f"{folder}/warm"
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "overparam.warm.server", address],

@@ -1,5 +1,6 @@
 """The warm server: imports the libraries, then forks a process for every request that `fork.py` sends."""
 
+import contextlib
 import gc
 import importlib
 import json
@@ -61,23 +62,24 @@ class Server:
                     connection.close()
 
     def answer(self, connection):
-        """Fork the process that a connection asks for."""
+        """Fork the process that a connection asks for; none where the asker has gone before it could say so."""
         head, streams, _, _ = socket.recv_fds(connection, 8, 3)
-        if len(head) < 8:
-            connection.close()
-            return
         with connection.makefile("rb") as content:
-            task = json.loads(content.read(int.from_bytes(head, "big")))
-        pid = os.fork()
+            asked = content.read(size := int.from_bytes(head, "big"))
+        pid = os.fork() if len(head) == 8 and len(asked) == size else None
         if pid == 0:
             self.listener.close()
             for other in self.connections.values():
                 other.close()
-            become(task, streams, connection)
+            become(json.loads(asked), streams, connection)
         for stream in streams:
             os.close(stream)
+        if pid is None:
+            connection.close()
+            return
         self.connections[pid] = connection
-        connection.sendall(f"{pid}\n".encode())
+        with contextlib.suppress(OSError):  # the process itself notices that nobody is there
+            connection.sendall(f"{pid}\n".encode())
 
 
 def become(task, streams, connection):
@@ -118,8 +120,9 @@ def _end_with(connection):
 def _set_threads(env):
     import torch
 
-    if env.get("OMP_NUM_THREADS", "").isdigit():  # read from the environment only while torch is imported
-        torch.set_num_threads(int(env["OMP_NUM_THREADS"]))
+    threads = env.get("OMP_NUM_THREADS", "")  # read from the environment only while torch is imported
+    if threads.isdigit() and int(threads):
+        torch.set_num_threads(min(int(threads), os.cpu_count()))
 
 
 def _run(argv):

@@ -6,6 +6,7 @@ Where no server listens at OVERPARAM_WARM, an ordinary kernel takes this process
 starts in milliseconds.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -32,10 +33,17 @@ def request(arguments):
 
 def follow(connection):
     """The exit code of the forked process, negative for a signal; 1 where the server was lost with it."""
-    parent, lines = os.getppid(), connection.makefile("r")
-    pid = int(lines.readline())
+    parent = int(os.environ.get("JPY_PARENT_PID") or os.getppid())  # the latter may be gone already
+    line = connection.makefile("r").readline()
+    if not line:
+        return 1
+
+    def pass_on(number, _frame):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(line), number)
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
-        signal.signal(number, lambda received, _frame: os.kill(pid, received))
+        signal.signal(number, pass_on)
     connection.settimeout(SECONDS)
     while os.getppid() == parent:
         try:
@@ -51,7 +59,10 @@ def main(arguments):
         connection = request(arguments)
     except (KeyError, OSError):
         ordinary(arguments)
-    code = follow(connection)
+    try:
+        code = follow(connection)
+    except ConnectionResetError:
+        code = 1
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), -code)

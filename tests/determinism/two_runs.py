@@ -1,0 +1,36 @@
+"""Every smoke notebook twice: the records of `make figures` and those of nbval agree to the last bit.
+
+Runs after nbval, whose records it reads, and so is not collected with the other tests: `make test` names it. No number
+of a smoke record is a time; the one notebook that measures times (noy2021-sec44-speed) does so at larger sizes alone.
+"""
+
+import json
+
+import pytest
+from runs import differing, measured
+
+from overparam import claims, workflow
+from overparam.paths import NOTEBOOKS, ROOT
+
+FIRST, SECOND = ROOT / "figures" / "smoke", ROOT / "logs" / "nbval" / "smoke"
+# nbval runs a notebook with its own literals; other claims of the same notebook have other parameters.
+CLAIMS = [claim for claim in claims.registry() if claims.is_as_stored(claim)]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_two_runs_measure_the_same(claim):
+    first, second = FIRST / claim / "result.json", SECOND / claim / "result.json"
+    assert second.exists(), "nbval left no record"
+    if not first.exists():
+        pytest.skip("no record of `make figures` to compare with")
+    record, other = (json.loads(path.read_text(encoding="utf-8")) for path in (first, second))
+    if record["fingerprint"] != workflow.fingerprint(claim, "smoke"):
+        pytest.skip("the record in figures/smoke is of other sources; `make figures` renews it")
+    if record["device"] != other["device"]:
+        pytest.skip(f"the record in figures/smoke is of another device or thread count: {record['device']}")
+    assert differing(measured(first), measured(second)) == []
+
+
+def test_every_notebook_is_compared():
+    stems = {path.stem for path in NOTEBOOKS.glob("*.ipynb")} - {"explore-bounds"}  # which serves no claim
+    assert {claims.spec(claim).template for claim in CLAIMS} == stems

@@ -1,0 +1,127 @@
+"""Flipped bytes, truncated and empty files: said by name or without effect, never a crash, and the next run heals."""
+
+import json
+import random
+
+import pytest
+from toys import complains
+
+from overparam import claims, paths, workflow
+from overparam.errors import OverparamError
+
+CLAIM = "toy2020-fine"
+
+
+@pytest.fixture
+def here(project, monkeypatch):
+    """The project as this process's own."""
+    project.only(CLAIM)
+    (project.notebooks / "profiles.toml").write_text(
+        f"[{CLAIM}.ranges]\nrate = [0.0, 1.0]\n\n[{CLAIM}.laptop]\nwidth = 7\n"
+    )
+    for name in ("FIGURES", "LOGS", "NOTEBOOKS"):
+        monkeypatch.setattr(paths, name, getattr(project, name.lower()))
+    monkeypatch.setattr(paths, "CHECKS", project.notebooks / "checks")
+    monkeypatch.setattr(paths, "PROFILES", project.notebooks / "profiles.toml")
+    yield project
+    claims.registry.cache_clear()
+
+
+def flipped(content, count, seed):
+    """Copies of some bytes with one of them changed."""
+    chosen = random.Random(seed)
+    for _ in range(count):
+        damaged = bytearray(content)
+        damaged[chosen.randrange(len(content))] ^= 1 << chosen.randrange(8)
+        yield bytes(damaged)
+
+
+def cut(content):
+    return [content[: len(content) * k // 8] for k in range(8)]
+
+
+def said():
+    """What the command line would say of the sources, or None."""
+    claims.registry.cache_clear()
+    try:
+        workflow.overview()
+        for profile in ("smoke", "laptop"):
+            spec, _, _, _ = workflow.plan(CLAIM, profile)
+            workflow.fingerprint(CLAIM, profile)
+            [check.holds(0.5) for check in spec.checks]
+    except OverparamError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", [f"{CLAIM}.ipynb", "profiles.toml", "checks/toy2020.toml"])
+def test_damaged_sources(here, name):
+    path = here.notebooks / name
+    content = path.read_bytes()
+    assert said() is None
+    refused = 0
+    for damaged in flipped(content, 200, seed=1):
+        path.write_bytes(damaged)
+        refused += said() is not None
+    assert refused > 20
+    for damaged in cut(content):
+        path.write_bytes(damaged)
+        message = said()
+        assert message is None or path.name in message or CLAIM in message
+    path.write_bytes(b"\xff")
+    assert path.name in said()
+    assert complains(here.run("run", CLAIM), path.name)
+    path.write_bytes(content)
+    assert said() is None
+
+
+def test_damaged_outputs(here, monkeypatch):
+    assert here.run("figures")[0] == 0
+    for name, content in here.folder(CLAIM).items():
+        path = here.figures / "smoke" / CLAIM / name
+        for damaged in [*flipped(content, 30, seed=2), *cut(content)]:
+            path.write_bytes(damaged)
+            assert workflow.stale(CLAIM, "smoke")
+            (state,) = [row["profiles"]["smoke"] for row in workflow.overview()]
+            assert str(path) in state["error"]
+        path.write_bytes(content)
+        assert not workflow.stale(CLAIM, "smoke")
+    result = here.figures / "smoke" / CLAIM / "result.json"
+    result.write_text(result.read_text().replace('"verdict": "reproduced"', '"verdict": "partly"'))
+    code, out, err = here.run("list")
+    assert (code, f"{result} is not what its run wrote" in err) == (0, True)
+    code, out, err = here.run("figures")
+    assert (code, f"{result} is not what its run wrote" in err) == (0, True)
+    assert "0 of 1" in out
+    assert json.loads(result.read_text())["verdict"] == "reproduced"
+    assert not workflow.stale(CLAIM, "smoke")
+    a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch)
+
+
+def a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch):
+    record, staged = here.record(CLAIM), here.figures / "new"
+    (staged / CLAIM).mkdir(parents=True)
+    for name in here.folder(CLAIM):
+        (staged / CLAIM / name).write_bytes(b"new")
+    replace = workflow.os.replace
+
+    def until_the_record(source, target):
+        if target.name == "result.json":
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(workflow.os, "replace", until_the_record)
+    with pytest.raises(KeyboardInterrupt):
+        workflow._install(staged, here.figures / "smoke")
+    assert here.folder(CLAIM) == {"result.json": record, "series.npz": b"new", "notebook.ipynb": b"new"}
+    assert workflow.stale(CLAIM, "smoke")
+
+
+def test_a_refused_checkpoint_is_named_and_kept(project):
+    saved = project.logs / "checkpoints" / "smoke" / "toy2020-trains"
+    saved.mkdir(parents=True)
+    (saved / "net-0.safetensors").write_bytes(b"")
+    (saved / "net-0.123.tmp").write_bytes(b"of a run that was killed")
+    code, _, err = project.run("run", "toy2020-trains")
+    assert code == 0, err
+    assert "a checkpoint did not fit and was not used" in err
+    assert [path.name for path in saved.iterdir()] == ["net-0.safetensors.refused"]

@@ -1,0 +1,218 @@
+"""A copy of the project with toy claims, in which the command line runs as for a user, and a host for its data."""
+
+import gzip
+import hashlib
+import http.server
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import nbformat
+import psutil
+
+from overparam.paths import ROOT
+
+SECONDS = 60  # a deadline: what comes at all comes much sooner, if the machine is not loaded
+CHECK = """
+[[{claim}.checks]]
+name = "value"
+tag = "R"
+wording = "the value"
+relation = "<="
+threshold = 1.0
+"""
+NET = """
+import torch
+from overparam.nets.two_layer import TwoLayerReLU
+from overparam.train import Checkpoint, SquaredLoss, gradient_descent
+x, y = torch.eye({n}, dtype=torch.float64), torch.ones({n}, dtype=torch.float64)
+net = TwoLayerReLU({n}, {m}, 1.0, seeds=[0], dtype=torch.float64)
+"""
+CELLS = {
+    "toy2020-fine": (
+        "from overparam.train import halving_step\nhalving_step([2.0, 1.0])\nvalue = width / 10\n"
+        "claim.series(curve=[1.0, 2.0])"
+    ),
+    "toy2020-slow": 'import time\nprint(file=open("started", "a"))\ntime.sleep(seconds)\nvalue = 0.5',
+    "toy2020-raises": "1 / 0",
+    "toy2020-dies": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+    "toy2020-greedy": (
+        "import numpy as np, psutil, resource\nhave = psutil.Process().memory_info().vms\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (have + 2**28, have + 2**28))\nnp.ones(2**27)"
+    ),
+    "toy2020-mute": "value = 0.5\nclaim.report = lambda: None",
+    "toy2020-nan": 'value = float("nan")\nclaim.metric("value", value)',
+    "toy2020-diverges": NET.format(n=3, m=8) + 'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e200, 5)',
+    "toy2020-trains": NET.format(n=40, m=500) + (
+        'saved = Checkpoint(claim.checkpoints / "net", every=0)\n'
+        'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 10, checkpoint=saved)\nvalue = 0.5'
+    ),
+    "toy2020-data": 'from overparam.data import load\nload("mnist", n_train=width, n_test=1)\nvalue = 0.5',
+}  # fmt: skip
+PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5'
+
+
+class Project:
+    """The copied tree; `run(*words)` is the command line in it."""
+
+    def __init__(self, root):
+        self.root = root
+        self.figures, self.logs, self.notebooks = root / "figures", root / "logs", root / "notebooks"
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("OVERPARAM")},
+            "PYTHONPATH": str(root / "lib"),
+            "OMP_NUM_THREADS": "1",
+            "COLUMNS": "400",
+            "http_proxy": "http://127.0.0.1:9",  # no network, whatever the machine has
+            "https_proxy": "http://127.0.0.1:9",
+        }
+
+    def start(self, *words, **environment):
+        return subprocess.Popen(
+            [sys.executable, "-m", "overparam.cli", *words], cwd=self.root, env={**self.environment, **environment},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def run(self, *words, **environment):
+        with self.start(*words, **environment) as process:
+            try:
+                out, err = process.communicate(timeout=2 * SECONDS)
+            except subprocess.TimeoutExpired as error:
+                alive = [(other.pid, other.ppid(), other.status(), other.cmdline()) for other in self.processes()]
+                process.kill()
+                raise AssertionError(f"it did not end, nor did {alive}") from error
+        return process.returncode, out, err
+
+    def folder(self, claim, profile="smoke"):
+        """{file name: bytes} of a claim's outputs."""
+        return {path.name: path.read_bytes() for path in (self.figures / profile / claim).glob("*")}
+
+    def record(self, claim, profile="smoke"):
+        return self.folder(claim, profile).get("result.json")
+
+    def only(self, *claims):
+        """Keep these claims alone."""
+        table = "".join(
+            f'[{c}]\ntitle = "Toy"\nsource = "Lemma 1"\nkind = "lemma"\n' + CHECK.format(claim=c) for c in claims
+        )
+        (self.notebooks / "checks" / "toy2020.toml").write_text(table)
+
+    def smoke(self, **values):
+        """Other smoke sizes for all claims, whose records are then stale."""
+        rows = "".join(f"{name} = {value}\n" for name, value in values.items())
+        claims = [path.stem for path in self.notebooks.glob("*.ipynb")]
+        registered = (self.notebooks / "checks" / "toy2020.toml").read_text()
+        tables = [f"[{claim}.smoke]\n{rows}" for claim in claims if f"[{claim}]" in registered]
+        (self.notebooks / "profiles.toml").write_text("".join(tables))
+
+    def processes(self):
+        """All that live of what was started in this copy, whoever their parents are now."""
+        return [process for process in psutil.process_iter() if self._owns(process)]
+
+    def _owns(self, process):
+        try:
+            return process.environ().get("PYTHONPATH") == self.environment["PYTHONPATH"]
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            return False
+
+    def left(self):
+        """Files that only an attempt under way should have."""
+        folders = [self.figures, self.logs, self.root / "data"]
+        files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+        return [p for p in files if p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p)]
+
+
+def project(root):
+    """A new copy in the folder `root`."""
+    shutil.copytree(ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "Snakefile", root)
+    server = root / "lib" / "overparam" / "warm" / "server.py"
+    text = server.read_text()
+    start, end = text.index("LIBRARIES = ("), text.index(")  # fmt: skip")
+    server.write_text(text[:start] + 'LIBRARIES = ("torch", "ipykernel.kernelapp"' + text[end:])  # all that toys need
+    (root / "notebooks" / "checks").mkdir(parents=True)
+    (root / "notebooks" / "profiles.toml").write_text("")
+    for claim, body in CELLS.items():
+        cells = [
+            nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
+            nbformat.v4.new_code_cell(f'from overparam.claims import Claim\nclaim = Claim("{claim}", globals())'),
+            nbformat.v4.new_code_cell(body.strip()),
+            nbformat.v4.new_code_cell('claim.check("value", value)\nclaim.report()'),
+        ]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), root / "notebooks" / f"{claim}.ipynb")
+    made = Project(root)
+    made.only(*CELLS)
+    return made
+
+
+def wait_for(condition, what):
+    """Until a condition holds; fails after SECONDS."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.05)
+
+
+def complains(outcome, *words):
+    """The run failed with a short message that holds the words, and without a traceback."""
+    code, out, err = outcome
+    assert code == 1, out + err
+    assert "Traceback" not in out + err
+    assert len(err.strip().splitlines()) <= 3, err
+    for word in words:
+        assert word in err
+    return True
+
+
+class Host(http.server.ThreadingHTTPServer):
+    """Serves files on 127.0.0.1: as they are, zeros in their place, or half of them and then nothing more."""
+
+    files, mode = {}, "good"
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.released = threading.Event()
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        content = self.server.files[self.path.strip("/")]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.server.mode != "stalled":
+            self.wfile.write(content if self.server.mode == "good" else bytes(len(content)))
+            return
+        self.wfile.write(content[: len(content) // 2])
+        self.wfile.flush()
+        self.server.released.wait(SECONDS)
+
+    def log_message(self, *_):
+        pass
+
+
+def idx(*shape):
+    """Bytes of a gzipped IDX file, with content that does not compress, and labels that are digits."""
+    content = os.urandom(math.prod(shape)) if len(shape) > 1 else bytes(k % 10 for k in range(*shape))
+    return gzip.compress(bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}i", *shape) + content)
+
+
+def serve_mnist(host, project):
+    """Make a host the origin of the project's MNIST, which is a small one then."""
+    host.files = {
+        "train-images-idx3-ubyte.gz": idx(400, 28, 28), "train-labels-idx1-ubyte.gz": idx(400),
+        "t10k-images-idx3-ubyte.gz": idx(40, 28, 28), "t10k-labels-idx1-ubyte.gz": idx(40),
+    }  # fmt: skip
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in host.files.items()}
+    rows = [f'"{name}" = {{ size = {len(host.files[name])}, sha256 = "{d}" }}\n' for name, d in digests.items()]
+    registry = project.root / "lib" / "overparam" / "data" / "registry.toml"
+    text = registry.read_text()
+    start, end = text.index("urls = ["), text.index("[fashion-mnist]")
+    urls = f'urls = ["http://127.0.0.1:{host.server_port}/{{file}}"]\n[mnist.files]\n'
+    registry.write_text(text[:start] + urls + "".join(rows) + text[end:])
+    project.environment["no_proxy"] = "127.0.0.1"

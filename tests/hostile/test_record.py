@@ -1,0 +1,134 @@
+"""The record: whatever a notebook measures, result.json is strict JSON of its schema, and series need no pickle."""
+
+import json
+import math
+
+import jsonschema
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from toy_claim import CLAIM
+
+from overparam import claims, provenance
+from overparam.claims import Claim
+from overparam.errors import ClaimError
+from overparam.parameters import notebook_parameters
+from overparam.paths import ROOT
+
+SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "tests" / "notebooks" / "result.schema.json").read_text()))
+REALS = st.floats() | st.integers() | st.sampled_from([10**400, -(10**400), 2**63, -0.0, 5e-324, True])
+NUMBERS = REALS | st.builds(
+    lambda kind, value: kind(value),
+    st.sampled_from([np.float64, np.float32, np.float16, np.array, torch.tensor]),
+    st.floats(width=16),
+)
+NAMES = st.text(min_size=1, max_size=20) | st.sampled_from(["\ud800", "\0", '"', "</script>", "__proto__", "é ∞"])
+WORDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=10) | st.sampled_from(
+    ["self", "a/../b"]
+)
+DTYPES = arrays.boolean_dtypes() | arrays.floating_dtypes() | arrays.integer_dtypes() | arrays.unicode_string_dtypes()
+ARRAYS = DTYPES.flatmap(lambda dtype: arrays.arrays(dtype, arrays.array_shapes(min_dims=0, min_side=0, max_dims=2)))
+
+
+def strictly(text):
+    """JSON without NaN and infinities, which other readers refuse."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def opened(toy, monkeypatch):
+    monkeypatch.setattr(provenance, "git_revision", lambda: None)
+    return Claim(CLAIM, notebook_parameters(toy.notebook))
+
+
+@given(value=NUMBERS, metrics=st.dictionaries(NAMES, st.tuples(NUMBERS, st.none() | NUMBERS), max_size=3))
+def test_any_number_is_recorded(toy, figures, monkeypatch, capsys, value, metrics):
+    claim = opened(toy, monkeypatch)
+    claim.check("value", value)
+    for name, (measured, paper) in metrics.items():
+        claim.metric(name, measured, paper=paper)
+    claim.report()
+    record = strictly((figures / "smoke" / CLAIM / "result.json").read_bytes().decode())
+    SCHEMA.validate(record)
+    assert list(record["metrics"]) == list(metrics)
+    for name, numbers in metrics.items():
+        assert [*map(same, record["metrics"][name].values(), numbers)] == [True, True]
+    (row,) = record["checks"]
+    assert same(row["value"], value)
+    assert row["holds"] == (row["value"] is not None and row["value"] <= 1)
+    assert record["verdict"] == ("reproduced" if row["holds"] else "not reproduced")
+    assert record["verdict"].upper() in capsys.readouterr().out
+
+
+def same(stored, given):
+    """Whether a stored number is the given one, None standing for what is not finite."""
+    try:
+        expected = math.nan if given is None else float(given)
+    except OverflowError:
+        expected = math.inf
+    return stored == (expected if math.isfinite(expected) else None)
+
+
+@given(series=st.dictionaries(WORDS, ARRAYS, max_size=3))
+def test_any_array_is_stored_without_pickle(toy, figures, monkeypatch, capsys, series):
+    claim = opened(toy, monkeypatch)
+    claim.check("value", 0.5)
+    claim.series(**series)
+    claim.report()
+    record = strictly((figures / "smoke" / CLAIM / "result.json").read_text())
+    assert record["series"] == sorted(series)
+    if not series:
+        return
+    with np.load(figures / "smoke" / CLAIM / "series.npz", allow_pickle=False) as stored:
+        assert sorted(stored.files) == sorted(series)
+        for name, array in series.items():
+            assert stored[name].shape == array.shape
+            if array.dtype.kind == "f":
+                np.testing.assert_allclose(stored[name], array.astype(np.float64), rtol=1e-5, atol=0)
+            else:
+                np.testing.assert_array_equal(stored[name], array)
+
+
+@pytest.mark.parametrize("value", [None, "x", [], [1.0, 2.0], {}, np.ones(2), torch.ones(2), object(), 1j])
+def test_what_is_no_number_is_refused_at_once(toy, monkeypatch, value):
+    claim = opened(toy, monkeypatch)
+    for record in (lambda: claim.check("value", value), lambda: claim.metric("a", value)):
+        with pytest.raises(ClaimError, match="takes one number"):
+            record()
+
+
+@pytest.mark.parametrize("array", [[None], [{}], [10**400], np.array([object()]), [b"x"], np.array(["2020"], "M8[Y]")])
+def test_what_needs_a_pickle_is_refused_at_once(toy, monkeypatch, array):
+    with pytest.raises(ClaimError, match=r"the series 'a' of .* cannot be stored"):
+        opened(toy, monkeypatch).series(a=array)
+
+
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "a.npy", "\0", "\ud800"])
+def test_a_series_has_a_name_that_comes_back(toy, monkeypatch, name):
+    with pytest.raises(ClaimError, match=r"the series .* cannot be stored"):
+        opened(toy, monkeypatch).series(**{name: [1.0]})
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "", "a b", "a.png", "<b>", "é"])
+def test_a_figure_is_no_path(toy, monkeypatch, name):
+    claim = opened(toy, monkeypatch)
+    with pytest.raises(ClaimError, match="a figure is named in letters"):
+        claim.figure(plt.figure(), name)
+    plt.close("all")
+
+
+@given(value=st.floats(), low=st.floats(-10, 10), width=st.floats(0, 10))
+def test_relations_agree_with_each_other(value, low, width):
+    """A value is inside exactly if it is on neither side, whatever it is."""
+    high = low + width
+    holds = {
+        r: claims.Check("c", "R", "w", r, t).holds(value) for r, t in (("<", low), (">", high), ("in", [low, high]))
+    }
+    assert sum(holds.values()) == math.isfinite(value)
