@@ -39,7 +39,7 @@ rule all:
 # record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: plan(wildcards.stem, wildcards.profile)[0].path,
+        lambda wildcards: plan(wildcards.stem, wildcards.profile)[0].path.relative_to(notebooks.paths.ROOT),
     output:
         touch("logs/done/{profile}/{stem}"),
     log:

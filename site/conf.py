@@ -1,5 +1,7 @@
 """Sphinx's settings. The sources beside this file are written by `overparam site`; nothing is executed or fetched."""
 
+import html
+
 project = "overparam"
 author = "The overparam authors"
 language = "en"
@@ -32,7 +34,8 @@ html_theme_options = {
 }
 smartquotes = False  # y' H^-1 y is a formula
 
-mathjax4_config = {"chtml": {"scale": 0.92}}
+# safe: formulas of notebooks are data as well, and could be links to scripts
+mathjax4_config = {"chtml": {"scale": 0.92}, "loader": {"load": ["ui/safe"]}}
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None), ("html", "text/html", None)]
@@ -47,3 +50,10 @@ def setup(app):
     """The extension only copies MathJax at the end: pages may be read side by side, though it does not say so."""
     extension = app.extensions["sphinx-mathjax-offline"]
     extension.parallel_read_safe = extension.parallel_write_safe = True
+    app.connect("html-page-context", escape_title, priority=900)  # after the theme's own
+
+
+def escape_title(app, page, template, context, doctree):
+    """The theme puts the title, as text, into the HTML of what is printed."""
+    if "pagetitle" in context:
+        context["pagetitle"] = html.escape(context["pagetitle"])

@@ -12,10 +12,12 @@ import math
 import os
 import re
 import resource
+import sys
 import time
 import tomllib
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -28,6 +30,7 @@ MEMORY_MB = {"smoke": 1500, "laptop": 4000, "paper": 4000}  # what a notebook ma
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
 ROUNDING = 1e-12
+_ID = re.compile(r"[a-z]+\d{4}-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
 _COORDINATES, _LONG = re.compile(rb' (?:d|x|y)="[^"]*"'), re.compile(rb"-?\d+\.\d{2,}")
 _RELATIONS = {
     "<": lambda v, t: v < t,
@@ -96,7 +99,13 @@ def registry():
                 table = {"notebook": name, **table}
                 table["template"] = tables[table["notebook"]].get("template", table["notebook"])
                 table["checks"] = tuple(_check(row) for row in table["checks"])
-                specs[name] = Spec(id=name, **table)
+                made = Spec(id=name, **table)
+                if name in specs or not (_ID.fullmatch(name) and _ID.fullmatch(made.template)):
+                    raise ValueError("an id is a paper and words, like arora2019-fig1-spectrum, and given once")
+                texts = made.title, made.source, made.kind, *chain(*made.partly_if)
+                if not all(isinstance(text, str) for text in texts):
+                    raise ValueError("title, source, kind and the names in partly_if are texts")
+                specs[name] = made
             except (TypeError, KeyError, ValueError, AttributeError) as error:
                 missing = "there is no " if isinstance(error, KeyError) else ""
                 raise ClaimError(f"{file.name}, [{name}]: {missing}{error}") from error
@@ -108,15 +117,23 @@ def _check(row):
     if check.tag not in TAGS or check.relation not in _RELATIONS or not set(check.profiles) <= set(PROFILES):
         raise ValueError(f"check {check.name!r}: unknown tag, relation or profile")
     bounds = check.threshold if check.relation == "in" else [check.threshold]
-    if not all(type(bound) in (int, float) for bound in bounds) or len(bounds) != 1 + (check.relation == "in"):
+    if not all(map(_is_number, bounds)) or len(bounds) != 1 + (check.relation == "in"):
         raise ValueError(f"check {check.name!r}: {check.threshold!r} is no threshold of {check.relation!r}")
+    texts = check.name, check.wording, check.source, check.superseded_by, check.reason
+    printed = check.paper_value is None or _is_number(check.paper_value)
+    if not printed or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"check {check.name!r}: a text is none, or the paper's value is no number")
     return check
+
+
+def _is_number(value):
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # neither NaN nor too long an integer
 
 
 def _read_toml(file):
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # the first also for bytes that are no UTF-8, and for long integers
         raise ClaimError(f"{file} is not valid TOML: {error}") from error
 
 
@@ -158,7 +175,19 @@ def profile_parameters(claim_id, profile):
     resources = {"memory_mb": MEMORY_MB[profile], **overrides.pop("resources", {})}
     defaults = notebook_parameters(claim.path)
     ranges = tables.get(claim.template, {}).get("ranges", {})
+    wrong = [name for name, allowed in ranges.items() if not _is_range(allowed)]
+    if wrong:
+        raise ClaimError(f"{paths.PROFILES.name}: the range of {wrong[0]} is neither [low, high] nor a list of words")
+    if not isinstance(resources, dict):
+        raise ClaimError(f"{paths.PROFILES.name}: [{claim.notebook}.{profile}.resources] is no table")
     return {**defaults, **validated(overrides, defaults, ranges), "profile": profile}, ranges, resources
+
+
+def _is_range(allowed):
+    if not isinstance(allowed, list) or not allowed:
+        return False
+    numbers = len(allowed) == 2 and all(map(_is_number, allowed))
+    return numbers or all(isinstance(word, str) for word in allowed)
 
 
 def is_as_stored(claim_id):
@@ -232,15 +261,23 @@ class Claim:
         return dataset
 
     def metric(self, name, value, paper=None):
-        """Record one number, beside the paper's where it prints one."""
-        self._metrics[name] = {"value": _plain(value), "paper": paper}
+        """Record one number, beside the paper's where it prints one. Raises ClaimError for anything else."""
+        self._metrics[name] = {"value": _plain(value), "paper": None if paper is None else _plain(paper)}
 
-    def series(self, **arrays):
-        """Record plotted arrays, rounded to six significant digits, for `series.npz`."""
+    def series(self, /, **arrays):
+        """Record plotted arrays, rounded to six significant digits, for `series.npz`.
+
+        Raises ClaimError for arrays of anything but numbers, truth values and words, and for names that cannot be kept.
+        """
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
+        if wrong := [name for name, array in arrays.items() if not _is_storable(name, array)]:
+            raise ClaimError(f"{self.id}: the series {wrong[0]!r} of {arrays[wrong[0]].dtype} cannot be stored")
         self._series.update({name: _significant(array) for name, array in arrays.items()})
 
     def figure(self, fig, name):
         """Render a figure as `<name>.svg` and `<name>.png` (150 dpi, 256 colours), for the report to write."""
+        if not re.fullmatch(r"[\w-]+", name, re.ASCII):
+            raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
         vector, pixels = io.BytesIO(), io.BytesIO()
         fig.savefig(vector, format="svg", dpi=150, metadata={"Date": None})
         fig.set_layout_engine("none")  # made by now, and a third of the time of drawing
@@ -253,7 +290,7 @@ class Claim:
         check = next((c for c in self.spec.checks if c.name == name), None)
         if check is None or name in self._results:
             raise ClaimError(f"{self.id}: check {name!r} is {'given twice' if check else 'not registered'}")
-        value = float(value)
+        value = _number(value)
         applies = self.profile in check.profiles and not check.superseded_by
         row = asdict(check) | {"value": _plain(value), "holds": check.holds(value), "applies": applies}
         self._results[name] = row
@@ -287,7 +324,7 @@ class Claim:
             "figures": sorted(name for name in self._figures if name.endswith("png")),
             "seeds": self.seeds,
             "data": self._data,
-            "seconds": round(time.perf_counter() - self._started, 3),
+            "seconds": max(0.001, round(time.perf_counter() - self._started, 3)),
             "peak_bytes": self._peak_bytes(),
             "device": self._device_name(),
             "versions": provenance.versions(),
@@ -405,20 +442,36 @@ def forget(checkpoints):
         checkpoints.rmdir()
 
 
+def _number(value):
+    """A number as a float, one beyond all floats as an infinity. Raises ClaimError for anything else."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ClaimError(f"a record takes one number, not {value!r}") from error
+
+
 def _plain(value):
-    value = float(value)
+    value = _number(value)
     return value if math.isfinite(value) else None
 
 
+def _is_storable(name, array):
+    """Whether an array needs no pickle, and its name is one that numpy's archives give back."""
+    reserved = name in ("file", "allow_pickle") or name.endswith(".npy")
+    return array.dtype.kind in "biufcU" and name.isprintable() and not reserved
+
+
 def _significant(array, digits=6):
-    array = np.asarray(array)
     if array.dtype.kind != "f":
         return array
-    with np.errstate(divide="ignore", invalid="ignore"):
+    array = array.astype(np.promote_types(array.dtype, np.float32))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array))))
-    ok = np.isfinite(scale) & (array != 0)
+    ok = np.isfinite(scale) & np.isfinite(array) & (array != 0)
     rounded = np.where(ok, np.round(array * np.where(ok, scale, 1)) / np.where(ok, scale, 1), array)
     with np.errstate(over="ignore", under="ignore"):
         small = rounded.astype(np.float32)  # holds six digits, unless the number itself is too large or too small
-    same = np.array_equal(np.isfinite(small), np.isfinite(rounded)) and np.array_equal(small == 0, rounded == 0)
-    return small if same else rounded
+    tiny = (rounded != 0) & (np.abs(small) < np.finfo(np.float32).tiny)
+    return small if np.array_equal(np.isfinite(small), np.isfinite(rounded)) and not tiny.any() else rounded

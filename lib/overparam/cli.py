@@ -37,6 +37,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: on
         print(json.dumps(rows, indent=1))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -45,7 +46,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: on
     table.add_column("where in the paper", overflow="ellipsis", no_wrap=True)
     for row in rows:
         states = [_shown_state(row["profiles"].get(profile)) for profile in claims.PROFILES]
-        table.add_row(row["claim"], *states, row["source"])
+        table.add_row(row["claim"], *states, escape(row["source"]))
     Console().print(table)
     states = [state for row in rows for state in row["profiles"].values()]
     for error in dict.fromkeys(state["error"] for state in states if "error" in state):
@@ -109,7 +110,7 @@ def _assignment(text, claim):
         return name, value
     try:
         return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return name, value
 
 

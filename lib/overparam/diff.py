@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import claims, paths
 from .errors import ClaimError, OverparamError, ParameterError
-from .site.records import COMMITTED, complete, required, state
+from .site.records import COMMITTED, complete, required
 
 # Relative changes up to these are the machine's: float64 results agree to eight digits between kinds of CPU, float32
 # trainings do not. A check that turns is a change whatever its size.
@@ -92,7 +92,7 @@ def _parsed(content, state, key):
     where = f"of {key[1]} at {key[0]} size in {state}"
     try:
         return complete(json.loads(content), where)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ClaimError(f"the record {where} is not readable: {error}") from error
 
 
@@ -158,7 +158,7 @@ def _number(value):
 
 
 def _check_text(row):
-    return f"{_number(row['value'])} {required(row)}: {state(row)}" if row else ""
+    return f"{_number(row['value'])} {required(row)}: {claims.outcome(row)}" if row else ""
 
 
 def summary(found, revision):

@@ -3,6 +3,8 @@
 import ast
 import json
 import math
+import reprlib
+import sys
 from pathlib import Path
 
 from .errors import ClaimError, ParameterError
@@ -14,10 +16,25 @@ def notebook_parameters(path):
         cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
         tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
         (cell,) = tagged
-        body = ast.parse("".join(cell["source"])).body
-        return {node.targets[0].id: ast.literal_eval(node.value) for node in body}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, SyntaxError, RecursionError) as error:
+        return dict(map(_literal, ast.parse("".join(cell["source"])).body))
+    except (
+        OSError, ValueError, LookupError, AttributeError, TypeError, SyntaxError, RecursionError, MemoryError
+    ) as error:  # fmt: skip
         raise ClaimError(f"{Path(path).name}: no readable cell of literals tagged 'parameters' ({error})") from error
+
+
+def _literal(node):
+    """(name, value) of an assignment of a number, a word, or a list of such."""
+    (target,), value = node.targets, ast.literal_eval(node.value)
+    if not _is_parameter(value):
+        raise ValueError(f"{target.id} is neither a number, nor a word, nor a list of such")
+    return target.id, value
+
+
+def _is_parameter(value):
+    if isinstance(value, list):
+        return bool(value) and all(type(item) is type(value[0]) and _is_parameter(item) for item in value)
+    return type(value) in (bool, int, float, str)
 
 
 def validated(given, defaults, ranges):
@@ -31,12 +48,14 @@ def validated(given, defaults, ranges):
 def _typed(name, value, default, allowed):
     if isinstance(default, list):
         if not isinstance(value, list) or not value:
-            raise ParameterError(f"{name} must be a non-empty list like {default}, not {value!r}")
+            raise ParameterError(f"{name} must be a non-empty list like {default}, not {reprlib.repr(value)}")
         return [_typed(f"{name}[{i}]", item, default[0], allowed) for i, item in enumerate(value)]
+    if type(value) is int and abs(value) > sys.float_info.max:
+        raise ParameterError(f"{name} is an integer of {value.bit_length()} bits, beyond all floating-point numbers")
     if isinstance(default, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(default):
-        raise ParameterError(f"{name} must be {type(default).__name__} like {default!r}, not {value!r}")
+        raise ParameterError(f"{name} must be {type(default).__name__} like {default!r}, not {reprlib.repr(value)}")
     _in_range(name, value, allowed)
     return value
 
@@ -44,6 +63,8 @@ def _typed(name, value, default, allowed):
 def _in_range(name, value, allowed):
     if isinstance(value, float) and not math.isfinite(value):
         raise ParameterError(f"{name} must be finite, not {value}")
+    if isinstance(value, str) and not value.isprintable():
+        raise ParameterError(f"{name} must be printable text, not {value!r}")
     if isinstance(value, str) and allowed and value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     if isinstance(value, bool | str):

@@ -59,7 +59,7 @@ def _fingerprint(spec, parameters):
     settings = {k: v for k, v in parameters.items() if k != "device"}
     try:
         return provenance.fingerprint(spec.path, settings, checks)
-    except (SyntaxError, ValueError, KeyError, TypeError) as error:
+    except (SyntaxError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise ClaimError(f"{spec.path}, or what it imports of the package, is not readable code: {error}") from error
 
 
@@ -443,11 +443,13 @@ def _ended(log):
 
 
 def _event(line):
+    """What a job says of its end; any other line is text."""
     try:
         event = json.loads(line)
-        return event if isinstance(event, dict) else {"text": line.rstrip()}
-    except ValueError:
-        return {"text": line.rstrip()}
+    except (ValueError, RecursionError):
+        event = None
+    ends = isinstance(event, dict) and isinstance(event.get("claim"), str) and "seconds" in event
+    return event if ends and ("error" in event or event.get("verdict") in claims.VERDICTS) else {"text": line.rstrip()}
 
 
 def notebooks(profile, claim_ids=()):

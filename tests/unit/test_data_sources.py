@@ -285,5 +285,5 @@ def test_no_pickle_is_loaded(folders, monkeypatch):
     digest = hashlib.sha256((folders / "fashion-sample.npz").read_bytes()).hexdigest()
     known = {"fashion-sample.npz": {"sha256": digest}}
     monkeypatch.setitem(sources.registry()["fashion-sample"], "files", known)
-    with pytest.raises(ValueError, match="allow_pickle=False"):
+    with pytest.raises(DataCorrupt, match="allow_pickle=False"):
         data.load("fashion-sample")

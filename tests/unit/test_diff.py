@@ -7,18 +7,20 @@ import pytest
 
 from overparam import diff
 from overparam.errors import OverparamError, ParameterError
-from overparam.site import diff_page, records
+from overparam.site import diff_page
 
 
 def check(**changed):
     row = {
         "name": "slope",
         "tag": "R",
+        "wording": "the slope",
         "relation": "<=",
         "threshold": 1.0,
         "holds": True,
         "applies": True,
         "value": 0.5,
+        "paper_value": None,
     }
     return row | {"superseded_by": "", "reason": ""} | changed
 
@@ -26,7 +28,8 @@ def check(**changed):
 def record(**changed):
     parameters = {"dtype": changed.pop("dtype", "float64")}
     metrics = {"rate": {"value": changed.pop("rate", 2.0), "paper": None}}
-    unchanged = dict.fromkeys(records.SHOWN, "")
+    unchanged = {"figures": [], "series": [], "seeds": [0], "data": [], "versions": {}, "device": "CPU", "git": None}
+    unchanged |= {"seconds": 1.0, "peak_bytes": 1}
     measured = {"verdict": "reproduced", "parameters": parameters, "checks": [check()], "metrics": metrics}
     return unchanged | measured | changed
 

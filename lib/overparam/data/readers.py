@@ -36,12 +36,20 @@ class Raw:
     numeric: int = 0
     log_target: bool = False
 
+    def __post_init__(self):
+        if [len(x) for x in self.x] != [len(y) for y in self.y]:
+            raise ValueError("there are not as many labels as rows")
+
 
 @functools.lru_cache(maxsize=4)
 def read(found):
     """(Raw, digests) of the files in `found`: checked and decoded once per process. Raises DataCorrupt."""
     digests = sources.check(found)
-    raw = READERS[found.name]({path.name: path for path, _, _ in found.stamps})
+    try:
+        raw = READERS[found.name]({path.name: path for path, _, _ in found.stamps})
+    except Exception as error:  # decoders raise what they like; the files were read once already, for their digests
+        folder = found.stamps[0][0].parent
+        raise DataCorrupt(f"{found.name} in {folder} cannot be decoded: {type(error).__name__}: {error}") from error
     expected = sources.entry(found.name).get("content", {})
     wrong = [name for name, digest in raw.content.items() if digest != expected[name]]
     if wrong:
@@ -59,8 +67,10 @@ def idx(files):
 
 
 def idx_array(data):
-    """The uint8 array in the bytes of an IDX file."""
-    shape = np.frombuffer(data, ">i4", count=data[3], offset=4)
+    """The uint8 array in the bytes of an IDX file. Raises ValueError where its header says anything else."""
+    if data[:3] != b"\0\0\x08":
+        raise ValueError(f"the header {data[:4].hex()} is not that of bytes in the IDX format")
+    shape = np.frombuffer(data, ">u4", count=data[3], offset=4)
     return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape)
 
 
@@ -70,7 +80,7 @@ def cifar10(files):
     if "labels.npz" in files:
         with ThreadPoolExecutor() as pool:
             x = list(pool.map(_sheet, (files[f"{batch}.webp"] for batch in batches)))
-        with np.load(files["labels.npz"], allow_pickle=False) as labels:
+        with files["labels.npz"].open("rb") as file, np.load(file, allow_pickle=False) as labels:
             y_train, y_test = labels["y_train"], labels["y_test"]
     else:
         x, y = zip(*_cifar_records(files["cifar-10-binary.tar.gz"], [f"{b}.bin" for b in batches], 1), strict=True)
@@ -176,7 +186,7 @@ def mnist_5k(files):
 
 def fashion_sample(files):
     """The arrays that data/make_fashion_sample.py wrote."""
-    with np.load(files["fashion-sample.npz"], allow_pickle=False) as data:
+    with files["fashion-sample.npz"].open("rb") as file, np.load(file, allow_pickle=False) as data:
         return Raw((data["x_train"], data["x_test"]), (data["y_train"], data["y_test"]))
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import errno
 import functools
 import hashlib
 import importlib.util
@@ -11,13 +12,14 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from overparam import paths
 from overparam.errors import DataCorrupt, DataUnavailable, ParameterError
+
+LARGEST = 1 << 30  # bytes of a download whose size is not registered
 
 
 @functools.cache
@@ -139,9 +141,12 @@ def _intact(name, path, info, digest):
 
 
 def _member_sha256(path, member):
-    with contextlib.suppress(zipfile.BadZipFile, zlib.error, KeyError, EOFError), zipfile.ZipFile(path) as archive:
-        return hashlib.sha256(archive.read(member)).hexdigest()
-    return None
+    """Of an archive's member, read piece by piece, as nothing is known of its size; None where it is not readable."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except Exception:  # zipfile raises what it likes: for encrypted members, unknown compressions, lying headers
+        return None
 
 
 def _download_missing(name):
@@ -158,12 +163,13 @@ def _download(name, file, folder):
     reasons = []
     for url in entry(name)["urls"]:
         url, host = url.format(file=file), urlsplit(url).hostname
-        # requests' exceptions are OSErrors, as are a full disk and a folder without permission to write
+        # requests' exceptions are OSErrors, as are a full disk and a folder without permission to write; pooch raises
+        # a ValueError where a host's Content-Length is no number
         try:
             if _download_from(url, name, folder / file):
                 return host
             reasons.append(f"{host}: other content than registered")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             reasons.append(f"{host}: {_short(error)}")
     raise DataUnavailable(_unavailable(name, file, reasons))
 
@@ -190,15 +196,30 @@ def _http(url, path, title, size):
     from tqdm import tqdm
 
     # pooch asks whether the bar is true, which tqdm answers only where it has a total
-    with tqdm(desc=title, total=size or 1, unit="B", unit_scale=True, file=sys.stderr) as bar:
+    with tqdm(desc=title, total=size or 1, unit="B", unit_scale=True, file=sys.stderr) as bar, path.open("wb") as file:
         # identity: a host that compresses on the way would have requests hand over other bytes than the file's
         get = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=(10, 60), headers={"Accept-Encoding": "identity"})
-        get(url, str(path), None)
+        get(url, _Limited(file, size or LARGEST), None)
+
+
+class _Limited:
+    """A file to write to that takes no more than a number of bytes: a host may send for ever."""
+
+    def __init__(self, file, size):
+        self.flush, self._write, self._left = file.flush, file.write, size
+
+    def write(self, chunk):
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise OSError(errno.EFBIG, "more bytes than the file has")
+        self._write(chunk)
 
 
 def _short(error):
     response = getattr(error, "response", None)
-    return f"HTTP {response.status_code}" if response is not None else error.strerror or type(error).__name__
+    if response is not None:
+        return f"HTTP {response.status_code}"
+    return getattr(error, "strerror", None) or type(error).__name__
 
 
 def _unavailable(name, file, reasons):
