@@ -1,0 +1,159 @@
+"""Decoders and downloads: what they cannot read they refuse with an error of ours, within bounds of size."""
+
+import gzip
+import socket
+import struct
+import threading
+
+import numpy as np
+import pytest
+from hostile_files import BOMB, fill, hostile_files, idx, zips
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from toy_claim import tried
+
+from overparam import data, paths
+from overparam.data import readers, sources
+from overparam.errors import DataCorrupt, DataUnavailable
+
+
+@pytest.mark.parametrize(("kind", "content"), zips("sgemm_product.csv").items(), ids=zips("x"))
+def test_a_hostile_zip_is_refused(mirror, kind, content):
+    """Of this one archive no sha256 is registered, but that of its member."""
+    fill(mirror / "sgemm", {"sgemm_product_dataset.zip": content})
+    with pytest.raises(DataCorrupt, match="does not have the registered sha256"):
+        data.load("sgemm")
+
+
+def read(folder, name, contents):
+    """What the decoder of a data set makes of files that nothing is registered of."""
+    fill(folder, contents)
+    return readers.read(sources._found(name, {file: {} for file in contents}, folder, "test"))
+
+
+IMAGES = {"train-images-idx3-ubyte.gz", "t10k-images-idx3-ubyte.gz"}
+
+
+def test_decoders_refuse_what_they_cannot_read_and_unpack_nothing(tmp_path):
+    for k, (name, contents) in enumerate(hostile_files(tmp_path)):
+        with pytest.raises(DataCorrupt, match=name) as caught:
+            read(tmp_path / str(k), name, contents)
+        assert "Traceback" not in str(caught.value)
+        assert sorted(path.name for path in (tmp_path / str(k)).iterdir()) == sorted(contents)
+    assert not (tmp_path / "pwned").exists()
+
+
+HEADERS = {
+    "no bytes": b"",
+    "half a header": b"\0\0",
+    "floats": b"\0\0\x0d\1" + struct.pack(">I", 4) + bytes(16),
+    "too many sizes": b"\0\0\x08\xff" + bytes(16),
+    "a size of -1": b"\0\0\x08\1" + struct.pack(">i", -1) + bytes(7),
+    "sizes of -1": b"\0\0\x08\3" + struct.pack(">3i", -1, -1, 7) + bytes(7),
+    "a size of 2^31": b"\0\0\x08\1" + struct.pack(">I", 1 << 31) + bytes(7),
+    "sizes whose product overflows": b"\0\0\x08\3" + struct.pack(">3I", 1 << 31, 1 << 31, 4) + bytes(7),
+    "too long": b"\0\0\x08\1" + struct.pack(">I", 7) + bytes(8),
+    "too short": b"\0\0\x08\1" + struct.pack(">I", 7) + bytes(6),
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
+def test_lying_headers_of_images(tmp_path, header):
+    good = {
+        name: gzip.compress(idx(np.zeros((2, 3, 3)[: 3 if name in IMAGES else 1], np.uint8)))
+        for name in sources.registry()["mnist"]["files"]
+    }
+    assert read(tmp_path / "good", "mnist", good)[0].x[0].shape == (2, 3, 3)
+    with pytest.raises(DataCorrupt, match=r"mnist in .* cannot be decoded"):
+        read(tmp_path / "bad", "mnist", good | {"train-images-idx3-ubyte.gz": gzip.compress(header)})
+
+
+UINT8 = arrays.arrays(np.uint8, arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5))
+
+
+@given(contents=st.lists(st.binary(max_size=40) | UINT8.map(idx), min_size=4, max_size=4), packed=st.booleans())
+def test_random_images_are_read_or_refused(tmp_path, contents, packed):
+    files = sources.registry()["mnist"]["files"]
+    contents = {name: gzip.compress(c) if packed else c for name, c in zip(files, contents, strict=True)}
+    readers.read.cache_clear()
+    if found := tried(lambda: read(tmp_path, "mnist", contents), "mnist"):
+        assert [len(x) for x in found[0].x] == [len(y) for y in found[0].y]
+
+
+@given(name=st.sampled_from(sorted(readers.READERS)), noise=st.binary(max_size=200), head=st.sampled_from(
+    [b"", b"\x1f\x8b\x08\0", b"PK\3\4", b"\xfd7zXZ\0", b"RIFF\0\0\0\0WEBP", b"\xff\xd8\xff\xe0", b"a,b\n", b"\x93NUMPY"]
+))  # fmt: skip
+def test_noise_is_refused_by_every_decoder(tmp_path, name, noise, head):
+    info = sources.registry()[name]
+    readers.read.cache_clear()
+    for files in filter(None, (info["files"], info.get("mirror"))):
+        with pytest.raises(DataCorrupt):
+            read(tmp_path / name, name, dict.fromkeys(files, head + noise))
+
+
+ANSWERS = {
+    "endless": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * (1 << 20), 16),
+    "longer than it says": (b"HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n", b"x" * (1 << 20), 16),
+    "of no length": (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", b"x", 1),
+    "of negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", b"x", 1),
+    "a bomb": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", gzip.compress(bytes(BOMB)), 1),
+    "packed badly": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", b"x", 1),
+    "a redirect to a file": (b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", b"", 1),
+    "a redirect to nowhere": (b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n", b"", 1),
+    "endless headers": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n", b"", 1),
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", b"", 1),
+    "nothing": (b"", b"", 1),
+}
+
+
+@pytest.fixture
+def host(monkeypatch):
+    """Gives the URL of a server that answers every request with the given bytes."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    listener = socket.create_server(("127.0.0.1", 0))
+    answers = []
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                try:
+                    connection.recv(65536)
+                    head, chunk, times = answers[0]
+                    connection.sendall(head)
+                    for _ in range(times):
+                        connection.sendall(chunk)
+                except OSError:  # the client has had enough
+                    continue
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+
+    def url(answer):
+        answers.append(answer)
+        return f"http://127.0.0.1:{listener.getsockname()[1]}/{{file}}"
+
+    yield url
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+@pytest.mark.parametrize("name", ["mnist", "sgemm"])
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_a_hostile_host_gives_nothing(mirror, monkeypatch, host, name, answer):
+    """Neither where the size of a file is registered, nor where only a limit is."""
+    monkeypatch.setitem(sources.registry()[name], "urls", [host(answer)])
+    monkeypatch.setattr(sources, "LARGEST", 1 << 20)
+    sizes, digest = [], sources._sha256
+    monkeypatch.setattr(sources, "_sha256", lambda path: sizes.append(path.stat().st_size) or digest(path))
+    with pytest.raises(DataUnavailable, match="could not be downloaded") as caught:
+        data.fetch(name)
+    assert str(caught.value).count("\n") == 1
+    assert list((paths.CACHE / name).iterdir()) == []
+    registered = next(iter(sources.registry()[name]["files"].values())).get("size", sources.LARGEST)
+    assert all(size <= registered for size in sizes)
