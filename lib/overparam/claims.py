@@ -30,7 +30,7 @@ MEMORY_MB = {"smoke": 1500, "laptop": 4000, "paper": 4000}  # what a notebook ma
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
 ROUNDING = 1e-12
-_ID = re.compile(r"[a-z]+\d{4}-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
+_ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
 _COORDINATES, _LONG = re.compile(rb' (?:d|x|y)="[^"]*"'), re.compile(rb"-?\d+\.\d{2,}")
 _RELATIONS = {
     "<": lambda v, t: v < t,
