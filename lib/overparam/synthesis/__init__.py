@@ -1,0 +1,1 @@
+"""What the notebooks that draw on several papers measure on common ground."""
