@@ -42,6 +42,7 @@ def test_a_value_is_shown_with_two_more_digits():
     assert made("172").shown(171.5) == "171.50"
     assert made("13122").shown(344373768.0) == "3.444e+08"
     assert made("1.0").shown(3.81e-5) == "3.81e-05"
+    assert made("0.0").shown(1.0) == "1.000"
     assert made("holds").shown("fails") == "fails"
 
 
@@ -252,12 +253,12 @@ def test_orders_against_the_bounds():
 
 def test_terms_of_the_generalization_bound_against_lemma_4_3():
     """Its second and third term at the theorem's width and radius, whose powers of n are read off."""
-    found = []
+    found, only = [], ((1, 1e-99), (1e-99, 1))
     for n in (1e3, 2e3):
         m, L, delta = n**10, 5.0, 0.3
         radius = delta**1.5 / (n**1.5 * L**7.5)
-        both = [guo2024.gen_lemma43(0.0, radius, -1.0, n, L, m, 1, C1=a, C2=1 - a, C3=0) for a in (1, 0)]
-        found.append([both[0] / math.log(m), both[1] / math.sqrt(math.log(m))])
+        parts = [guo2024.gen_lemma43(0.0, radius, -1.0, n, L, m, 1, C1=a, C2=b, C3=1e-99) for a, b in only]
+        found.append([parts[0] / math.log(m), parts[1] / math.sqrt(math.log(m))])
     assert np.allclose(np.log2(np.divide(found[1], found[0])), [3, 3])
 
 

@@ -90,7 +90,7 @@ def pages(rows, per_page=24):
             yield f"{paper}-{i + 1}", _page(part, f"{name}: printed and recomputed do not agree{more}")
 
 
-COLUMNS = ((0.0, 66, "statement"), (0.54, 25, "printed"), (0.78, 25, "recomputed"))  # where, letters in a line, heading
+COLUMNS = ((0.0, 74, "statement"), (0.55, 26, "printed"), (0.78, 26, "recomputed"))  # where, letters in a line, heading
 
 
 def _page(rows, title):

@@ -40,7 +40,7 @@ class Statement:
         if self.number is None:
             return str(computed)
         digits = max(0, 2 - Decimal(self.printed).as_tuple().exponent)
-        ordinary = 1e-4 < abs(self.number) < 1e7 and 1e-3 < abs(computed) < 1e7
+        ordinary = all(x == 0 or 1e-3 < abs(x) < 1e7 for x in (self.number, computed))
         return f"{computed:.{digits}f}" if ordinary else f"{computed:.4g}"
 
 
