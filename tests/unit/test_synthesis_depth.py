@@ -139,11 +139,10 @@ def test_growth_tells_a_power_law_from_an_exponential():
     assert exponential > power
 
 
-def test_wrong_signs_takes_both_forms_of_outputs_and_keeps_a_divergence():
+def test_wrong_signs_keeps_a_divergence():
     y = torch.tensor([1.0, -1.0, 1.0, 1.0])
     outputs = torch.tensor([[1.0, 1.0, 0.0, 2.0], [1.0, -2.0, float("nan"), 1.0]])
     assert depth.wrong_signs(outputs, y)[0] == 0.5
-    assert depth.wrong_signs(outputs[..., None], y)[0] == 0.5
     assert depth.wrong_signs(outputs, y)[1].isnan()
 
 
@@ -151,3 +150,12 @@ def test_allowed_rate_is_the_contraction_of_the_best_step():
     low, high = 0.3, 2.0
     eta = 2 / (low + high)
     assert 1 - max(abs(1 - eta * low), abs(1 - eta * high)) == pytest.approx(depth.allowed_rate(low, high))
+
+
+@pytest.mark.parametrize("kind", depth.KINDS)
+def test_the_test_error_does_not_depend_on_how_many_inputs_are_taken_at_a_time(kind, data, monkeypatch):
+    options = {"high": [9.0, 9.0], "factors": [0.5], "seeds": [0, 1], "dtype": torch.float64}
+    whole = depth.train(kind, data, 8, 2, 2, **options)["error"]
+    monkeypatch.setattr(depth, "ROWS", 7)
+    assert np.array_equal(depth.train(kind, data, 8, 2, 2, **options)["error"], whole)
+    assert ((whole > 0) & (whole < 1)).all()

@@ -151,7 +151,7 @@ def paper_page(env, key, text, entries):
         "## What was not reproduced, and why\n",
         *(_shortfall(env, entry) for entry in open_ones),
         *([] if open_ones else ["Every claim that was run at a size that can decide is reproduced.\n"]),
-        _errata(key, own),
+        _errata(key, entries),
         _toctree("Claims", [f"{e.spec.id.removeprefix(key + '-')} </{e.page()}>" for e in own if e.best]),
     ]
     return "\n".join(parts)

@@ -16,6 +16,7 @@ from ..rates import first_below, line
 from ..train import SquaredLoss, gradient_descent
 
 KINDS = ("relu", "leaky", "residual", "gated")
+ROWS = 250  # test inputs that are taken at a time: nets keep their gates at all of them, in all layers and runs
 
 
 def net_of(kind, p, m, L, *, seeds, dtype=torch.float64, device="cpu"):
@@ -115,7 +116,7 @@ def train(kind, data, m, L, steps, *, high, factors, seeds, dtype=torch.float32,
     unit = len(x) / torch.as_tensor(high, dtype=torch.float64)
     eta = torch.as_tensor(factors, dtype=torch.float64)[:, None] * torch.where(unit.isfinite(), unit, 0.0)
     net = net_of(kind, x.shape[1], m, L, seeds=list(seeds) * len(factors), dtype=dtype, device=device)
-    log = {"error": lambda run: wrong_signs(run.predict(test), y_test), "norms": layer_norms}
+    log = {"error": lambda run: wrong_signs(_outputs_at(run, kind, test), y_test), "norms": layer_norms}
     loss = SquaredLoss(y if kind == "residual" else y[:, None], "mean")
     options = {"log": log, "allow_divergence": True, "checkpoint": checkpoint}
     history = gradient_descent(net, x, loss, eta.flatten(), steps, **options)
@@ -123,9 +124,14 @@ def train(kind, data, m, L, steps, *, high, factors, seeds, dtype=torch.float32,
     return {name: v.reshape(len(factors), len(seeds), *v.shape[1:]).numpy() for name, v in measured.items()}
 
 
+def _outputs_at(run, kind, x):
+    """Outputs (..., n) at other inputs x (n, p)."""
+    parts = [run.predict(part) for part in x.split(ROWS)]
+    return torch.cat(parts if kind == "residual" else [part.squeeze(-1) for part in parts], -1)
+
+
 def wrong_signs(outputs, y):
-    """Share of examples with y f <= 0, (...), NaN where f is; outputs (..., n) or (..., n, 1), y (n,)."""
-    outputs = outputs if outputs.shape[-1] == len(y) else outputs.squeeze(-1)
+    """Share of examples with y f <= 0, (...), NaN where f is; outputs (..., n), y (n,)."""
     return (outputs * y <= 0).to(outputs).mean(-1) + 0 * outputs.sum(-1)
 
 

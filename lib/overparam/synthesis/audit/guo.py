@@ -126,7 +126,7 @@ def width_needed():
 def separation(seed):
     rng = np.random.default_rng(seed)
     closest = []
-    for _ in range(200):
+    for _ in range(300):
         x = rng.normal(size=(1000, 5))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         closest.append(spatial.cKDTree(x).query(x, k=2)[0][:, 1].min())
