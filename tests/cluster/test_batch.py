@@ -18,9 +18,9 @@ pytest.importorskip("snakemake_executor_plugin_slurm")
 JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)? +resources: (.*)")
 DRY_RUN = """
 import sys
-from overparam import workflow
+from overparam import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
-sys.exit(workflow.batch("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])))
+sys.exit(batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])))
 """
 STEMS = workflow.notebooks("paper")
 TABLE, OPTIMUM = "frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"
