@@ -236,6 +236,7 @@ def _threads(threads):
 
 
 def _execute(spec, parameters, partial, log, environment):
+    sys.modules.setdefault("rfc3987_syntax", None)  # a format that jsonschema could check, but slow to import
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
