@@ -63,7 +63,7 @@ def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
     assert len(words) == 4
     for job in words:
         assert {"--gpus=1", "--cpus-per-task=3"} <= set(job)
-        assert (job[job.index("--mem") + 1], job[job.index("-t") + 1]) == ("6000", "20")
+        assert (job[job.index("--mem") + 1], job[job.index("-t") + 1]) == ("3500", "20")
 
 
 @pytest.mark.timeout(600)
