@@ -175,6 +175,10 @@ def test_a_stand_in_whose_process_or_server_has_ended_ends_quietly(tmp_path, ans
         command = [sys.executable, "-I", "-S", FORK, "-f", "unused"]
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as stand_in:
             with server.accept()[0] as connection:
+                head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+                connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+                for stream in streams:
+                    os.close(stream)
                 if answers:
                     connection.sendall(f"{ended.pid}\n".encode())
                     wait_for(lambda: catches(stand_in.pid, signal.SIGUSR1), "its handlers")
