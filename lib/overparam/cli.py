@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from . import claims, paths, workflow
+from . import batch, claims, paths, workflow
 from .errors import OverparamError, ParameterError, RunFailed
 
 app = typer.Typer(
@@ -169,7 +169,7 @@ def figures(
             word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]"
             bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
 
-        code = workflow.batch(profile, todo, cores, context.args, on_event)
+        code = batch.run(profile, todo, cores, context.args, on_event)
     if code:
         raise RunFailed(f"{len(failed) or 'some'} of {len(todo)} notebooks failed; the others are done")
 
