@@ -292,6 +292,7 @@ def _crash_log(text):
 def main():
     """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell has started us in the background
     try:
         code = app(standalone_mode=False)
         if code == 130:  # typer answers an interrupt with this code
