@@ -4,6 +4,7 @@
 the theoretical ones, and writes `results/<machine>-scaling.json` and one figure per axis. One thread, but for `cores`.
 """
 
+import ctypes
 import gc
 import json
 import statistics
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.ticker import NullLocator
 
 from overparam import bench, plots, provenance
 from overparam.bounds.arora2019 import complexity
@@ -156,6 +158,7 @@ def seconds(work):
 def peak_bytes(make):
     """Growth of the process's resident memory, at its peak, while the path is prepared and runs once."""
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # memory that is kept for reuse would hide what is allocated
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from the present size
     before = _status("VmRSS")
     make()()
@@ -195,6 +198,9 @@ def draw(rows, axis):
         right.plot(at, np.array(row["formula_bytes"]) / 2**20, color=look["color"], ls="", marker="_", ms=12)
     for ax, label in ((left, "seconds"), (right, "peak memory, MiB (bars: formula)")):
         ax.set(xscale="log", yscale="log", xlabel=AXES[axis], ylabel=label)
+        ax.set_xticks(sorted({value for row in rows for value in row["at"]}))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.legend(fontsize=7.5)
     left.set_title("exponents fitted to the last three points (theory; thin lines)", fontsize=9)
     return fig

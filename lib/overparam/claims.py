@@ -172,15 +172,18 @@ def profile_parameters(claim_id, profile):
     if profile != "smoke" and profile not in table:
         raise ParameterError(f"{claim.notebook} has no profile {profile!r} in {paths.PROFILES.name}")
     overrides = dict(table.get(profile, {}))
-    resources = {"memory_mb": MEMORY_MB[profile], **overrides.pop("resources", {})}
+    resources = overrides.pop("resources", {})
     defaults = notebook_parameters(claim.path)
     ranges = tables.get(claim.template, {}).get("ranges", {})
     wrong = [name for name, allowed in ranges.items() if not _is_range(allowed)]
     if wrong:
         raise ClaimError(f"{paths.PROFILES.name}: the range of {wrong[0]} is neither [low, high] nor a list of words")
-    if not isinstance(resources, dict):
-        raise ClaimError(f"{paths.PROFILES.name}: [{claim.notebook}.{profile}.resources] is no table")
-    return {**defaults, **validated(overrides, defaults, ranges), "profile": profile}, ranges, resources
+    numbers = isinstance(resources, dict) and [resources.get(name, 0) for name in ("gpu", "memory_mb", "minutes")]
+    if not numbers or not all(map(_is_number, numbers)):
+        where = f"[{claim.notebook}.{profile}.resources]"
+        raise ClaimError(f"{paths.PROFILES.name}: {where} is no table in which gpu, memory_mb and minutes are numbers")
+    values = {**defaults, **validated(overrides, defaults, ranges), "profile": profile}
+    return values, ranges, {"memory_mb": MEMORY_MB[profile], **resources}
 
 
 def _is_range(allowed):

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from . import claims, paths, workflow
+from . import batch, claims, paths, workflow
 from .errors import OverparamError, ParameterError, RunFailed
 
 app = typer.Typer(
@@ -169,7 +169,7 @@ def figures(
             word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]"
             bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
 
-        code = workflow.batch(profile, todo, cores, context.args, on_event)
+        code = batch.run(profile, todo, cores, context.args, on_event)
     if code:
         raise RunFailed(f"{len(failed) or 'some'} of {len(todo)} notebooks failed; the others are done")
 
@@ -292,6 +292,7 @@ def _crash_log(text):
 def main():
     """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell has started us in the background
     try:
         code = app(standalone_mode=False)
         if code == 130:  # typer answers an interrupt with this code

@@ -67,6 +67,10 @@ def gone(pid):
         time.sleep(0.05)
 
 
+THREADS = (
+    "import numpy, scipy.linalg, threadpoolctl, torch\n"
+    "print(torch.get_num_threads(), {pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"
+)
 PARENT = "import os; print(open(f'/proc/{os.getppid()}/cmdline').read().replace(chr(0), ' '))"
 
 
@@ -77,18 +81,17 @@ def test_a_kernel_is_forked_in_its_own_folder_with_its_own_variables(tmp_path, m
         assert "overparam.warm.server" in ask(PARENT)
         assert ask("print(os.getcwd(), os.environ['OF_THIS_TEST'])").split() == [str(tmp_path), "7"]
         assert ask("import sys; print('torch' in sys.modules, 'overparam.nets' in sys.modules)") == "True False\n"
-        assert ask("import torch; print(torch.get_num_threads())") == "2\n"
+        assert ask(THREADS) == "2 {2}\n"
 
 
-@pytest.mark.parametrize("threads", ["0", "64"])
+@pytest.mark.parametrize("threads", ["0", "1", "64"])
 def test_a_thread_count_that_makes_no_sense_is_taken_as_in_an_ordinary_process(
     tmp_path, monkeypatch, variables, threads
 ):
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    code = "import torch; print(torch.get_num_threads())"
-    ordinary = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ordinary = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
     with kernel(tmp_path, monkeypatch, variables) as (_, ask):
-        assert ask(code) == ordinary.stdout
+        assert ask(THREADS) == ordinary.stdout
 
 
 def test_each_kernel_is_fresh(tmp_path, monkeypatch, variables):
@@ -172,6 +175,10 @@ def test_a_stand_in_whose_process_or_server_has_ended_ends_quietly(tmp_path, ans
         command = [sys.executable, "-I", "-S", FORK, "-f", "unused"]
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as stand_in:
             with server.accept()[0] as connection:
+                head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+                connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+                for stream in streams:
+                    os.close(stream)
                 if answers:
                     connection.sendall(f"{ended.pid}\n".encode())
                     wait_for(lambda: catches(stand_in.pid, signal.SIGUSR1), "its handlers")

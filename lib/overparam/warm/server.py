@@ -118,11 +118,13 @@ def _end_with(connection):
 
 
 def _set_threads(env):
+    import threadpoolctl
     import torch
 
-    threads = env.get("OMP_NUM_THREADS", "")  # read from the environment only while torch is imported
-    if threads.isdigit() and int(threads):
-        torch.set_num_threads(min(int(threads), os.cpu_count()))
+    threads = env.get("OMP_NUM_THREADS", "")  # read from the environment only while the libraries are imported
+    count = min(int(threads) if threads.isdigit() else 0, os.cpu_count()) or os.cpu_count()
+    torch.set_num_threads(count)
+    threadpoolctl.threadpool_limits(count)  # of numpy's and scipy's libraries
 
 
 def _run(argv):

@@ -8,9 +8,8 @@ from scipy.integrate import quad
 from scipy.special import digamma, erf, erfc, ndtr
 from scipy.stats import binom
 
-from overparam.bounds import allenzhu2019 as bounds
-from overparam.bounds import allenzhu2019_limits as limits
-
+from ...bounds import allenzhu2019 as bounds
+from ...bounds import allenzhu2019_limits as limits
 from .relations import bounded, holds, order
 from .statements import statement
 

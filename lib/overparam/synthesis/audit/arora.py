@@ -6,8 +6,7 @@ import math
 import numpy as np
 from scipy.special import erf, factorial2, gammaln
 
-from overparam.bounds import arora2019 as bounds
-
+from ...bounds import arora2019 as bounds
 from .relations import both_positive, bounded, holds, order
 from .statements import statement
 

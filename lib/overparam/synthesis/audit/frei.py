@@ -7,8 +7,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from overparam.bounds import frei2019 as bounds
-
+from ...bounds import frei2019 as bounds
 from .relations import bounded, holds, order
 from .statements import statement
 

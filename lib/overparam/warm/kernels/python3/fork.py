@@ -31,9 +31,8 @@ def request(arguments):
     return connection
 
 
-def follow(connection):
-    """The exit code of the forked process, negative for a signal; 1 where the server was lost with it."""
-    parent = int(os.environ.get("JPY_PARENT_PID") or os.getppid())  # the latter may be gone already
+def follow(connection, parent):
+    """The exit code of the forked process, negative for a signal; 1 where the server, or the parent, was lost."""
     line = connection.makefile("r").readline()
     if not line:
         return 1
@@ -55,12 +54,13 @@ def follow(connection):
 
 
 def main(arguments):
+    parent = int(os.environ.get("JPY_PARENT_PID") or os.getppid())  # the latter may be gone already
     try:
         connection = request(arguments)
     except (KeyError, OSError):
         ordinary(arguments)
     try:
-        code = follow(connection)
+        code = follow(connection, parent)
     except ConnectionResetError:
         code = 1
     if code < 0:

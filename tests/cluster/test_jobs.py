@@ -18,9 +18,9 @@ pytest.importorskip("snakemake_executor_plugin_slurm")
 JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)? +resources: (.*)")
 DRY_RUN = """
 import sys
-from overparam import workflow
+from overparam import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
-sys.exit(workflow.batch("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])))
+sys.exit(batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])))
 """
 STEMS = workflow.notebooks("paper")
 TABLE, OPTIMUM = "frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"
@@ -63,7 +63,7 @@ def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
     assert len(words) == 4
     for job in words:
         assert {"--gpus=1", "--cpus-per-task=3"} <= set(job)
-        assert (job[job.index("--mem") + 1], job[job.index("-t") + 1]) == ("6000", "20")
+        assert (job[job.index("--mem") + 1], job[job.index("-t") + 1]) == ("3500", "20")
 
 
 @pytest.mark.timeout(600)
