@@ -264,7 +264,7 @@ def _patches(meter):
         scipy.linalg.eigh: lambda a, *args, **kwargs: (a[0], _solved(meter, a, 9)),
         np.linalg.eigh: lambda a, *args, **kwargs: (np.ones(a.shape[:-1]), _solved(meter, a, 9)),
         np.linalg.eigvalsh: lambda a, *args, **kwargs: np.ones(_solved(meter, a, 4).shape[:-1]),
-        np.linalg.pinv: lambda a, *args, **kwargs: _solved(meter, a, 20),
+        np.linalg.pinv: lambda a, *args, **kwargs: _solved(meter, a, 20).swapaxes(-1, -2),
         scipy.linalg.solve_triangular: lambda a, b, **kwargs: b,
         scipy.linalg.lu_solve: lambda a, b, **kwargs: b,
         scipy.linalg.cho_solve: lambda a, b, **kwargs: b,

@@ -78,7 +78,7 @@ def facts(problem, features=1000, seed=0):
         "d": problem.d,
         "delta": float(torch.pdist(x).min()),
         "lam0": float(torch.linalg.eigvalsh(relu_gram(x))[0]),
-        "gamma": feature_margin(torch.relu(x @ u).numpy(), problem.y.cpu().numpy())[0],
+        "gamma": min(1.0, feature_margin(torch.relu(x @ u).numpy(), problem.y.cpu().numpy())[0]),  # 1 but for rounding
     }
 
 

@@ -250,7 +250,7 @@ class _Task:
         """Final losses (2, A, E, S) at the step sizes multiples (A, E)."""
         unit, count = step_unit(self.cell, self.y.shape[-1]), multiples.shape[1]
         settings = [(alpha, unit * k) for alpha, row in zip(alphas, multiples, strict=True) for k in row]
-        together = max(1, ENTRIES[self.h.device.type] // self.h.numel())
+        together = max(1, ENTRIES["cpu" if self.h.device.type == "cpu" else "cuda"] // self.h.numel())
         parts = [self._train(settings[i : i + together]) for i in range(0, len(settings), together)]
         return np.concatenate(parts, 1).reshape(2, len(alphas), count, -1)
 

@@ -165,11 +165,11 @@ def predicted_steps(gram, residual, eta, share, most=MOST):
     Bisection: needs eta lambda_max <= 2, at which the loss does not rise. Raises ParameterError beyond.
     """
     powers, squares = _spectrum(gram, residual, eta)
-    if bool((powers > 1 + 1e-9).any()):
+    if not bool((powers <= 1 + 1e-9).all()):
         raise ParameterError("the step size exceeds 2 / lambda_max: the predicted loss grows")
     target = share * squares.sum(-1)
     low, high = (torch.full(target.shape, value, dtype=torch.int64, device=target.device) for value in (-1, most))
-    while bool((high - low > 1).any()):
+    for _ in range(int(most).bit_length()):
         middle = (low + high) // 2
         done = (powers ** middle.unsqueeze(-1) * squares).sum(-1) <= target
         low, high = torch.where(done, low, middle), torch.where(done, middle, high)
