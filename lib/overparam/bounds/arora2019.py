@@ -188,7 +188,8 @@ def lemC2_Z(n, m, lam0, kappa, delta, *, C=1.0):
 def lemC3_H0(n, m, delta):
     """n √(log(2n²/δ) / (2m)), an upper bound on ‖H(0) − H^∞‖_F.
 
-    This is what the proof gives; the statement, O(n √log(2/δ) / √m), has lost the log n of its union bound.
+    This is what the proof gives; the statement, O(n √log(2/δ) / √m), lacks the log n of the union bound (bounded
+    differences would give it without).
     Arora et al. 2019, Lemma C.3.
     """
     return n * np.sqrt(np.log(2 * n**2 / delta) / (2 * m))

@@ -238,7 +238,7 @@ def width_convex(alpha, n, L, d, delta, *, C=1):
 def width_gen_gd(n, L, d, delta, tau, form="printed", *, C=1):
     """m = C n^{10+2τ} L^{15+2τ} d^{1+2τ} / δ^{4-2τ}, at which eq. (7) bounds the risk.
 
-    rederived: n^{5+2τ}, the width from which the first arguments of both minima of eq. (7) follow.
+    rederived: n^{5+2τ}, the width at which the arguments of eq. (7) that are free of t are tight.
     Guo et al. 2024, Theorem 3.4.
     """
     power = 10 if _printed(form) else 5
@@ -249,7 +249,7 @@ def width_gen_gd(n, L, d, delta, tau, form="printed", *, C=1):
 def width_gen_sgd(n, L, d, b, delta, tau, form="printed", *, C=1):
     """m = C n^{13+2τ} L^{15+2τ} d^{1+2τ} / (b δ^{5-2τ}), at which eq. (134) bounds the risk.
 
-    rederived: n^{8+2τ}, the width from which the time-free arguments of both minima of eq. (134) follow.
+    rederived: n^{8+2τ}, the width at which the arguments of eq. (134) that are free of t are tight.
     τ is the theorem's ε. Guo et al. 2024, Theorem B.12.
     """
     _check_batch(b, n)

@@ -1,9 +1,8 @@
 """The arithmetic of the five texts, recomputed: a module for each paper, in it a function for each statement."""
 
+import html
 import importlib
 import inspect
-import math
-import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,46 +78,15 @@ def draw(rows, width=8.2):
     return fig
 
 
-def pages(rows, per_page=24):
-    """(name, figure) for every page of a table: the statements that do not agree, paper by paper."""
-    for paper, name in PAPERS.items():
-        found = wrong(rows, paper)
-        count = math.ceil(len(found) / per_page)
-        for i in range(count):
-            part = found[i * len(found) // count : (i + 1) * len(found) // count]
-            more = f", {i + 1} of {count}" if count > 1 else ""
-            yield f"{paper}-{i + 1}", _page(part, f"{name}: printed and recomputed do not agree{more}")
+def table(rows, paper):
+    """The statements of a paper that do not agree, as a table in HTML."""
+    heads = "".join(f"<th>{word}</th>" for word in ("statement", "printed", "recomputed"))
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>\n"
+        for cells in ((f"{row.place}: {row.says}", row.printed, row.computed) for row in wrong(rows, paper))
+    )
+    caption = f"<caption>{PAPERS[paper]}: printed and recomputed do not agree</caption>"
+    return f"<table>\n{caption}\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}</tbody>\n</table>"
 
 
-COLUMNS = ((0.0, 74, "statement"), (0.55, 26, "printed"), (0.78, 26, "recomputed"))  # where, letters in a line, heading
-
-
-def _page(rows, title):
-    """One page of the table, as high as its lines need."""
-    texts = [
-        [_wrapped(words, letters) for words, (_, letters, _) in zip(_cells(r), COLUMNS, strict=True)] for r in rows
-    ]
-    heights = [max(map(len, cells)) + 0.7 for cells in texts]
-    lines = sum(heights) + 1.8
-    fig, ((ax,),) = plots.figure(1, 1, width=8.2, height=0.4 + 0.142 * lines)
-    ax.set_title(title, loc="left", weight="bold")
-    ax.set(xlim=(0, 1), ylim=(lines, 0))
-    ax.axis("off")
-    for x, _, heading in COLUMNS:
-        ax.text(x, 0.3, heading, va="top", fontsize=8.5, style="italic")
-    for y, cells in zip(1.8 + np.cumsum([0, *heights[:-1]]), texts, strict=True):
-        ax.axhline(y - 0.35, color="0.8", lw=0.6)
-        for (x, _, _), cell in zip(COLUMNS, cells, strict=True):
-            ax.text(x, y, "\n".join(cell), va="top", fontsize=8, linespacing=1.15)
-    return fig
-
-
-def _cells(row):
-    return f"{row.place}: {row.says}", row.printed, row.computed
-
-
-def _wrapped(words, letters):
-    return textwrap.wrap(words.replace("$", ""), letters)
-
-
-__all__ = ["PAPERS", "Row", "Statement", "audit", "draw", "pages", "shares", "wrong"]
+__all__ = ["PAPERS", "Row", "Statement", "audit", "draw", "shares", "table", "wrong"]

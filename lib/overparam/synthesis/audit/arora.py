@@ -20,14 +20,6 @@ def kernel():
     return holds(np.isclose(both, (np.pi - np.arccos(rho)) / (2 * np.pi), atol=1e-9), rho=rho)
 
 
-@statement("Sec. 3.4", "Z, whose blocks are I_ri a_r x_i, has m rows and n columns", "m x n")
-def shape_of_z():
-    m, n, d = 5, 3, 4
-    x = np.ones((n, d))
-    z = np.block([[x[i][:, None] for i in range(n)] for _ in range(m)])
-    return {(m, n): "m x n", (m * d, n): "md x n"}[z.shape]
-
-
 @statement("Thm 3.1", "order of the loss at initialisation, by Markov's inequality", "n delta^(-1)")
 def initial_loss():
     return order(lambda n, delta: n * (1 + 1 / 2) / 2 / delta)  # E(y − u)² ≤ 1 + κ²/2, κ ≤ 1
@@ -46,16 +38,6 @@ def error_at_width():
         return bounds.thm41_eps(n, bounds.thm41_width(n, lam0, kappa, delta, eps), kappa, lam0, delta)
 
     return order(error)
-
-
-@statement("App. A, Fig. 1", "I - eta H is positive semidefinite, as the proof needs: MNIST, raw pixels", "holds")
-def step_in_figure():
-    from overparam import data, kernels  # with torch, which nothing else here needs
-
-    # λ₁ is at least the mean over all vectors of ones: n times the mean entry, here of 400 images
-    x = data.load("mnist-5k", classes=(0, 1), n_train=400, n_test=0).x_train
-    eta_lam1 = 1e-3 * 10_000 * kernels.relu_gram(x).mean().item()
-    return holds(eta_lam1 <= 1, eta_lam1=eta_lam1)
 
 
 @statement("Lemma C.1", "sqrt(1 - x/2) is at most 1 - x/4, x = eta lam0", "holds")
@@ -109,12 +91,6 @@ def drift_of_z():
     )
 
 
-@statement("Lemma C.3", "the proof's n sqrt(log(2n^2/delta)/2m) is O(n sqrt(log(2/delta)/m)), the statement's", "holds")
-def hoeffding_of_h():
-    n, m, delta = 10.0 ** np.arange(1, 150, 10), 1e6, 0.1
-    return bounded(bounds.lemC3_H0(n, m, delta) / (n * np.sqrt(np.log(2 / delta) / m)), most=1.2)
-
-
 @statement(
     "App. C, Thm 4.1",
     "factor of sqrt(mn) |y - u(0)|/(sqrt(2 pi) kappa lam0) in the neurons that may flip at an input",
@@ -136,13 +112,6 @@ def first_perturbation():
         return n * np.sqrt(m * n) * np.sqrt(n / delta) / (kappa * lam0) / delta
 
     return order(lambda eta, n, m, kappa, lam0, delta: flips(n, m, kappa, lam0, delta) * 2 * eta * np.sqrt(n) / m)
-
-
-@statement("App. C, Thm 4.1", "eta = O(lam0/n^2) is at most 1/|H|, as |H| <= tr H = n/2", "holds")
-def largest_step():
-    n = np.arange(2, 2000)
-    norms = np.linspace(0.5, n / 2, 50)  # the largest eigenvalue is between the mean and the trace
-    return holds(0.5 / n**2 <= 1 / norms, n=np.broadcast_to(n, norms.shape))
 
 
 @statement("App. C, eq. (29)", "sqrt(n) kappa/delta bounds |u(0)|, where E|u(0)|^2 is n kappa^2/2, by Markov", "holds")
@@ -233,21 +202,6 @@ def left_over():
     return holds(rest <= 6 * np.sqrt(np.log(2 * n) / n)[:, None] / np.sqrt(np.log(2)), n=n[:, None])  # lam0 <= 1/2
 
 
-def _samples(eps, big, lam0, delta):
-    """The n at which √(2M/n) + √(log(n/(λ₀δ))/n) is eps."""
-    n = 1.0
-    for _ in range(100):
-        n = (np.sqrt(2 * big) + np.sqrt(np.log(max(n, 2) / (lam0 * delta)))) ** 2 / eps**2
-    return n
-
-
-@statement("Sec. 6", "O((M + log(1/delta))/eps^2) samples suffice by Thm 5.1, even at the largest lam0, 1/2", "holds")
-def sample_complexity():
-    eps = 10.0 ** -np.arange(1, 140, 10)
-    needed = np.array([_samples(e, 1.0, 0.5, 0.1) for e in eps])
-    return bounded(needed * eps**2 / (1 + np.log(10)), most=1.2)
-
-
 @statement("Thm 6.1, App. E", "3p is above 2 (p = 1) and sqrt(2 pi)(p - 1), which the proof has", "holds")
 def monomials():
     p = [1, *range(2, 200, 2)]
@@ -269,12 +223,6 @@ def double_factorials():
     return holds(upper / np.array([factorial2(2 * k - 2) if k > 1 else 1.0 for k in l]) >= 1 / (2 * l - 1), l=l)
 
 
-@statement("App. E", "the entrywise power of K is X'X of the entrywise powers of X", "holds")
-def entrywise_powers():
-    x = np.array([[1.0, 2.0], [3.0, -1.0]])
-    return holds([np.allclose((x.T @ x) ** l, (x**l).T @ x**l) for l in (1, 2, 3)], l=np.array([1, 2, 3]))
-
-
 def _degree(complexity):
     """The power with which (13), squared, bounds yᵀH⁻¹y when what it depends on grows tenfold."""
     return 2 * math.log10(complexity(10.0) / complexity(1.0))
@@ -285,7 +233,11 @@ def linear():
     return _degree(lambda b: bounds.cor62_bound([1.0], [b], [1]))
 
 
-@statement("Example 6.2", "degree in the trace norm of A of what (13) gives for M", "1")
+@statement(
+    "Example 6.2",
+    "degree in the trace norm of A of what (13) gives for M (true all the same where |x'Ax| <= 1 on the sphere)",
+    "1",
+)
 def quadratic():
     return _degree(lambda a: bounds.cor62_bound([a, a / 2], [1.0, 1.0], [2, 2]))
 

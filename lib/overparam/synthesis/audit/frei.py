@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from ...bounds import frei2019 as bounds
+from .powers import power
 from .relations import bounded, holds, order
 from .statements import statement
 
@@ -25,9 +26,10 @@ def _radius(gamma, eps, m, logn):
     return gamma**-4 / eps * np.sqrt(logn / m)
 
 
-@statement("Sec. 1.1", "order in eps of the steps, of Cor. 3.7 and eq. (11): m tau^2", "eps^(-1)")
+@statement("Sec. 1.1", "order in eps of the steps, of Thm 3.5 (ii) with eta = gamma^4/m", "eps^(-1)")
 def steps_of_introduction():
-    return order(lambda eps: bounds.cor37_sizes(eps, 1.0, 10, 10, 0.5).K)
+    fall = power(lambda K: bounds.thm35_surrogate(64, K, 1 / 64, 10, 0.5, 1.0), 1.0)  # of the error with K
+    return order(lambda eps: eps ** (1 / fall))
 
 
 @statement("Sec. 1.1", "order in eps of the width for the training error, where (11) is the largest tau", "eps^(-2)")
@@ -89,12 +91,6 @@ def surrogate_formula():
     return next(words for words, values in candidates.items() if np.allclose(values, _surrogate(_MARGIN), atol=1e-8))
 
 
-@statement("App. A.2", "-l'(x) is below 1/2 if and only if x < 0", "holds")
-def surrogate_side():
-    x = _MARGIN[_MARGIN != 0]
-    return holds((_surrogate(x) < 0.5) == (x < 0), x=x)
-
-
 @statement("App. A.2", "1(x < 0) <= -2 l'(x), so that P(y f < 0) is at most twice the surrogate error", "holds")
 def markov():
     return holds((_MARGIN < 0) <= 2 * _surrogate(_MARGIN), x=_MARGIN)
@@ -117,13 +113,6 @@ def second_part():
     return order(lambda tau, m, n: tau / n * np.sqrt(n * m))
 
 
-@statement(
-    "App. A.3", "order of eps, with K eta put into the bound of Thm 3.5", "m^(-1/2) gamma^(-2) tau^(-1) logn^(1/2)"
-)
-def substituted_time():
-    return order(lambda m, gamma, tau, logn: (gamma**4 * tau**2 / np.sqrt(logn) * m) ** -0.5 * logn**0.25 * gamma**-2)
-
-
 @statement("App. A.3, (11)", "order of tau", "gamma^(-4) eps^(-1) m^(-1/2) logn^(1/2)")
 def radius_of_corollary():
     def solved(gamma, eps, m, logn):
@@ -143,12 +132,12 @@ def sparsity_term():
     return order(lambda gamma, logn, eps, m: _radius(gamma, eps, m, logn) ** (-4 / 3))
 
 
-@statement("Cor. 3.7", "order in d of the width with m >= tau^(-4/3) d, at that tau, up to logs", "d")
+@statement("Cor. 3.7", "order of the width with m >= tau^(-4/3) d, at that tau, up to logs, for d > eps^(-14)", "d")
 def dimension():
-    def needed(d):
+    def needed(d, eps, gamma):
         m = 1.0
         for _ in range(200):
-            m = d * _radius(1.0, 1.0, m, 1.0) ** (-4 / 3)
+            m = d * _radius(gamma, eps, m, 1.0) ** (-4 / 3)
         return m
 
     return order(needed)
@@ -182,25 +171,21 @@ def samples():
     return order(lambda gamma, logn, eps: (_radius(gamma, eps, m, logn) * np.sqrt(m) / eps) ** 2)
 
 
-@statement("Sec. 4, Cor. 3.7", "all four terms of (3) are of the order of eps at these sizes", "holds")
+@statement(
+    "Sec. 4, Cor. 3.7",
+    "order of the fourth term of (3) where the first and the third equal eps/4: the sketch's equalities cannot all "
+    "hold (<= is meant, as App. A.3 says)",
+    "eps",
+)
 def four_terms():
-    eps = np.logspace(0, -8, 17)
-    m, n = eps**-14, eps**-4
-    tau = _radius(1.0, eps, m, 1.0)
-    terms = np.stack([1 / (tau * np.sqrt(m)), tau ** (4 / 3) * np.sqrt(m), tau * np.sqrt(m / n), 1 / np.sqrt(n)])
-    return holds((terms >= eps / 8).all(0), eps=eps)
+    m = 8.0
+    return order(lambda eps: eps / (_radius(1.0, eps, m, 1.0) * np.sqrt(m)))  # 1/√n, from τ √(m/n) = ε
 
 
 @statement("App. A.3", "eta = gamma^4/m is also at most tau/sqrt(m), at the tau of (11)", "holds")
 def step_of_corollary():
     gamma, eps = np.linspace(0.01, 1, 50)[:, None], np.linspace(0.01, 1, 50)
     return holds(gamma**4 <= _radius(gamma, eps, 1.0, 1.0), gamma=gamma, eps=eps)
-
-
-@statement("Lemma B.2, (12)", "exp(C theta L) <= 1.01 for some theta L, with |W_l| up to 2 sqrt 2", "holds")
-def product():
-    theta, L = 0.0035 / np.arange(2.0, 500), np.arange(2.0, 500)
-    return holds(bounds.lemB2_product(theta, L) <= 1.01, L=L)
 
 
 @statement("App. B.1", "1.01 times 1.004 is at most 1.015", "holds")
@@ -214,7 +199,7 @@ def net_of_inputs():
     return holds(np.log(m**2 * L) <= 2 * np.log(m * L), m=m, L=L)
 
 
-@statement("Lemma B.5", "m >= tau^(-2/3) log(L/delta)/log m gives s log m >= log(L/delta), for every s", "holds")
+@statement("Lemma B.5", "for every s, its m has the s log m >= C log(L/delta) that C.3 and C.4 ask", "holds")
 def sparsity_condition():
     tau, logl = 0.01, 20.0
     m = tau ** (-2 / 3) * logl
@@ -224,9 +209,7 @@ def sparsity_condition():
     return holds(s * np.log(m) >= logl * (1 - 1e-9), s=s)
 
 
-@statement(
-    "App. B.2", "it does for s = m tau^(2/3), where sqrt(s log m) is of the order of", "tau^(1/3) m^(1/2) logm^(1/2)"
-)
+@statement("App. B.2", "order of sqrt(s log m) at s = m tau^(2/3)", "tau^(1/3) m^(1/2) logm^(1/2)")
 def sparse_output():
     return order(lambda tau, m, logm: np.sqrt(bounds.lemB4_sparsity(m, tau) * logm))
 
@@ -259,13 +242,6 @@ def margin_inequality():
     return holds((49 / 100) ** 2 / 4**2 >= 1 / 67, ratio=67 * (49 / 100) ** 2 / 4**2)
 
 
-@statement("Lemma B.6, (41)", "ending in a y gamma/4, it leaves gamma/4 times the mean of a", "holds")
-def margin_sum():
-    y = np.array([1, -1])
-    a, gamma = np.ones(2), 0.1
-    return holds(np.cumsum(a * y * gamma / 4) >= np.cumsum(a * gamma / 4), y=y)
-
-
 @statement("App. B.3, (29)", "1.05 times 2 times 67", "141")
 def active_neurons():
     return 1.05 * 2 * 67
@@ -276,56 +252,15 @@ def gradient_constants():
     return holds([1.02**2 <= 1.05, 1 / 141 > 1 / 150, 134**-0.5 > 1 / 16], case=[1, 2, 3])
 
 
-@statement("App. B.3, (33)", "C tau < 1/sqrt(134) - 1/16 leaves gamma/16 of gamma/sqrt(134), gamma < 1", "holds")
-def gradient_of_neuron():
-    gamma = np.linspace(0.99, 0.01, 99)
-    drift = 0.99 * (134**-0.5 - 1 / 16)
-    return holds(gamma / np.sqrt(134) - drift >= gamma / 16, gamma=gamma)
-
-
 @statement("Lemma 4.3", "order of the tau at which tau^(2/3) is gamma^2", "gamma^3")
 def radius_of_gradient():
     return order(lambda gamma: (gamma**2) ** 1.5)
-
-
-@statement("App. B.3", "1 over the constant of its last line, of (31) and (33)", "38400")
-def gradient_constant():
-    m = 2.0
-    return m / bounds.lem43_lower(m, 1.0, 1.0)
 
 
 @statement("App. C.1", "(1 + C theta)^L <= exp(C theta L)", "holds")
 def exponential():
     theta, L = np.logspace(-4, 0, 40)[:, None], np.arange(1, 200)
     return holds(L * np.log1p(theta * 8**0.5) <= theta * 8**0.5 * L, theta=theta, L=L)
-
-
-@statement("App. C.2", "|x_1 - x'_1| is the norm of (Sigma(x) - Sigma(x')) W (x - x')", "holds")
-def first_layer():
-    w, x, other = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.8, 0.6]), np.array([0.6, 0.8])
-    left = np.linalg.norm(np.maximum(w @ x, 0) - np.maximum(w @ other, 0))
-    right = np.linalg.norm(((w @ x > 0).astype(float) - (w @ other > 0)) * (w @ (x - other)))
-    return holds(np.isclose(left, right), left=left, right=right)
-
-
-@statement("App. C.2", "|x_l - x'_l| <= (1 + C theta)^L |x - x'|, without |W_1|, at theta = 0", "holds")
-def later_layers():
-    # One neuron, on for both inputs, with its weight as large as the limit of |W_1|
-    x, other = (np.array([a, np.sqrt(1 - a**2)]) for a in (0.1, 0.2))
-    ratio = np.sqrt(2) * np.abs(x - other)[0] / np.linalg.norm(x - other)
-    return holds(ratio <= 1, ratio=ratio)
-
-
-@statement("App. C.3", "(1 + C theta) C a layer, as printed, adds up to a constant free of L", "holds")
-def induction():
-    L = 2 ** np.arange(1, 8)
-    return bounded((8**0.5 * (1 + 8**0.5 / L)) ** L)
-
-
-@statement("App. C.3", "(1 + C theta) a layer, with theta = 1/L, does", "holds")
-def mended_induction():
-    L = 2 ** np.arange(1, 20)
-    return bounded((1 + 8**0.5 / L) ** L)
 
 
 @statement("App. C.3", "order of both terms of the sparsity at beta = m^(-1/2) tau^(2/3)", "tau^(2/3) m")
@@ -356,7 +291,11 @@ def margin():
     return f"gamma/{1 / share:.3g}"
 
 
-@statement("Prop. C.5", "order of the theta that its proof takes, where the assumption is 1/L", "L^(-1)")
+@statement(
+    "Prop. C.5",
+    "order of the theta that its proof takes; the 1/Omega(L) assumed hides gamma, a constant of Assumption 3.2",
+    "L^(-1)",
+)
 def scale():
     return order(lambda L, gamma: gamma / 4 / L)
 
@@ -371,7 +310,7 @@ def quarter_net():
     return 1 + 2 / 0.25
 
 
-@statement("App. D.2", "the s from which on binom(m, s) 9^s <= m^s for every m", "15")
+@statement("App. D.2", "the s from which on binom(m, s) 9^s <= m^s for every m", "16")
 def sparse_net():
     s = np.arange(1, 200)
     fails = gammaln(s + 1) < s * np.log(9)  # m^s/s! is the limit of the binomial, which is below it
@@ -383,9 +322,8 @@ def lifted_supremum():
     return 1 / (1 - 1 / 4 - 1 / 4)
 
 
-@statement("App. D.3, (48)", "g, a difference of ReLUs, is linear", "holds")
-def linearity():
-    g = lambda a: max(a[0], 0) - max(a[1], 0)  # noqa: E731
-    scale = np.array([1.0, -1.0])
-    a = np.array([0.6, -0.8])
-    return holds(np.isclose([g(c * a) for c in scale], scale * g(a)), scale=scale)
+@statement("App. D.3, first display", "v'Sigma_(L+1)(x) W'xi a is a difference of sigma(w'xi a)", "holds")
+def difference_of_relus():
+    v, w, x, a = np.array([1, -1]), np.eye(2), np.array([0.8, 0.6]), np.array([0.6, -0.8])  # xi: the identity
+    left, right = v * (w @ x > 0) @ (w @ a), v @ np.maximum(w @ a, 0)
+    return holds(np.isclose(left, right), left=left, right=right)
