@@ -65,10 +65,12 @@ def test_shares_and_tables_count_every_statement_once():
     rows = [audit.Row("noy", "Sec. 1", f"s{i} <= |t|", "1", "2", i < 3, 0.0) for i in range(60)]
     assert audit.shares(rows)["noy"] == (3, 60)
     assert audit.shares(rows)["guo"] == (0, 0)
-    table = audit.table(rows, "noy")
-    assert table.count("<td>Sec. 1: s") == 57
-    assert "s59 &lt;= |t|" in table
-    assert "<td>" not in audit.table(rows, "guo")
+    table = audit.Table(rows, "noy")
+    assert table._repr_html_().count("<td>Sec. 1: s") == 57
+    assert "s59 &lt;= |t|" in table._repr_html_()
+    assert repr(table).count("Sec. 1: s") == 57
+    assert max(map(len, repr(table).splitlines())) <= 76
+    assert "<td>" not in audit.Table(rows, "guo")._repr_html_()
 
 
 def test_monomials_are_read_from_values():

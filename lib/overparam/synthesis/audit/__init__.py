@@ -3,6 +3,8 @@
 import html
 import importlib
 import inspect
+import itertools
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,15 +80,38 @@ def draw(rows, width=8.2):
     return fig
 
 
-def table(rows, paper):
-    """The statements of a paper that do not agree, as a table in HTML."""
-    heads = "".join(f"<th>{word}</th>" for word in ("statement", "printed", "recomputed"))
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>\n"
-        for cells in ((f"{row.place}: {row.says}", row.printed, row.computed) for row in wrong(rows, paper))
-    )
-    caption = f"<caption>{PAPERS[paper]}: printed and recomputed do not agree</caption>"
-    return f"<table>\n{caption}\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}</tbody>\n</table>"
+@dataclass(frozen=True)
+class Table:
+    """The statements of a paper that do not agree: a table where HTML is shown, and text elsewhere."""
+
+    rows: list
+    paper: str
+
+    HEADS = ("statement", "printed", "recomputed")
+    LETTERS = (42, 15, 15)  # in a line of a column of the text
+
+    @property
+    def title(self):
+        return f"{PAPERS[self.paper]}: printed and recomputed do not agree"
+
+    @property
+    def cells(self):
+        return [(f"{row.place}: {row.says}", row.printed, row.computed) for row in wrong(self.rows, self.paper)]
+
+    def _repr_html_(self):
+        heads = "".join(f"<th>{word}</th>" for word in self.HEADS)
+        lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in cells) for cells in self.cells]
+        body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table>\n<caption>{self.title}</caption>\n<tr>{heads}</tr>\n{body}\n</table>"
+
+    def __repr__(self):
+        lines = [self.title, ""]
+        for cells in (self.HEADS, *self.cells):
+            columns = [textwrap.wrap(cell, letters) for cell, letters in zip(cells, self.LETTERS, strict=True)]
+            for line in itertools.zip_longest(*columns, fillvalue=""):
+                lines.append("  ".join(map(str.ljust, line, self.LETTERS)).rstrip())
+            lines.append("")
+        return "\n".join(lines)
 
 
-__all__ = ["PAPERS", "Row", "Statement", "audit", "draw", "shares", "table", "wrong"]
+__all__ = ["PAPERS", "Row", "Statement", "Table", "audit", "draw", "shares", "wrong"]
