@@ -30,6 +30,18 @@ def test_up_to_date_by_content(project):
     assert project.record("toy2020-fine") != record
 
 
+def test_outputs_are_stored_in_the_notebook_alone(project):
+    project.only("toy2020-fine")
+    path = project.notebooks / "toy2020-fine.ipynb"
+    before = json.loads(path.read_text())
+    code, out, err = project.run("outputs", "toy2020-fine")
+    assert (code, out.strip()) == (0, "toy2020-fine"), err
+    after = json.loads(path.read_text())
+    assert [cell["source"] for cell in after["cells"]] == [cell["source"] for cell in before["cells"]]
+    assert "REPRODUCED" in "".join(after["cells"][-1]["outputs"][0]["text"])
+    assert not project.figures.exists()
+
+
 FAILURES = {
     "toy2020-raises": ["ZeroDivisionError: division by zero"],
     "toy2020-dies": ["the kernel died", "perhaps for lack of memory"],

@@ -5,9 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
-from overparam import bench
-from overparam.errors import RunFailed
+from overparam import bench, cli
+from overparam.errors import ParameterError, RunFailed
 
 ROW = {"path": "a", "peer": "b", "at_most": 0.5, "unit": "of the CPU time", "value": 0.4, "low": 0.3, "high": 0.6}
 
@@ -51,6 +52,16 @@ def test_rows_are_collected_from_scripts_and_a_failing_script_is_named(folder):
     (folder / "two.py").write_text("raise SystemExit(3)")
     with pytest.raises(RunFailed, match=r"two\.py ended with code 3"):
         bench.measure(on_row=seen.append)
+
+
+def test_the_command_measures_and_writes_the_table(folder):
+    ran = CliRunner().invoke(cli.app, ["bench", "nothing"])
+    assert isinstance(ran.exception, ParameterError)
+    assert "no benchmark has any of nothing" in str(ran.exception)
+    (folder / "one.py").write_text(f"print({json.dumps(json.dumps(ROW))})")
+    ran = CliRunner().invoke(cli.app, ["bench"], catch_exceptions=False)
+    assert "0.4" in ran.output
+    assert len(json.loads(next((folder / "results").glob("*.json")).read_text())["rows"]) == 1
 
 
 def test_the_harness_takes_the_median_of_the_ratios_and_compares_the_results():

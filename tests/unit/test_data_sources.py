@@ -15,8 +15,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from overparam import data, paths
+from overparam import cli, data, paths
 from overparam.data import readers, sources
 from overparam.errors import DataCorrupt, DataUnavailable
 
@@ -287,3 +288,8 @@ def test_no_pickle_is_loaded(folders, monkeypatch):
     monkeypatch.setitem(sources.registry()["fashion-sample"], "files", known)
     with pytest.raises(DataCorrupt, match="allow_pickle=False"):
         data.load("fashion-sample")
+
+
+def test_the_command_lists_all_data_sets():
+    ran = CliRunner().invoke(cli.app, ["data", "list"], catch_exceptions=False, terminal_width=200)
+    assert all(row["name"] in ran.output for row in data.describe())

@@ -4,8 +4,9 @@ import json
 import subprocess
 
 import pytest
+from typer.testing import CliRunner
 
-from overparam import diff
+from overparam import cli, diff, paths
 from overparam.errors import OverparamError, ParameterError
 from overparam.site import diff_page
 
@@ -143,3 +144,16 @@ def test_an_unknown_revision_and_a_broken_record_are_errors(project):
     write(record(verdict="splendid"))
     with pytest.raises(OverparamError, match="splendid"):
         diff.at_present(root / "figures")
+
+
+def test_the_command_prints_what_changed_and_writes_a_page(project, monkeypatch):
+    root, write = project
+    write(record(verdict="partly", rate=3.0), picture=b"other")
+    monkeypatch.setattr(paths, "ROOT", root)
+    monkeypatch.setattr(paths, "FIGURES", root / "figures")
+    page = root / "changes.html"
+    ran = CliRunner().invoke(cli.app, ["diff", "HEAD", "--page", str(page)], catch_exceptions=False)
+    assert ran.exit_code == 0
+    assert "a2000-x at laptop" in ran.output
+    assert [word in ran.output for word in ("reproduced", "-> partly", "rate", "-> 3", "loss.png")] == [True] * 5
+    assert "partly" in page.read_text()
