@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from overparam.errors import ParameterError
+from overparam.errors import ParameterError, TrainingDiverged
 from overparam.nets.deep_relu import LeakyMLP
 from overparam.train import (
     Checkpoint,
@@ -148,3 +148,11 @@ def test_bad_batches_are_refused():
             stochastic_gradient_descent(net_of(), inputs(), loss, 0.1, 1, seed=0, **wrong)
     with pytest.raises(ParameterError, match="at must lie"):
         stochastic_gradient_descent(net_of(), inputs(), loss, 0.1, 1, batch=2, seed=0, at=[2])
+
+
+def test_a_diverged_stochastic_training_is_an_error_unless_it_is_asked_for():
+    loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
+    with pytest.raises(TrainingDiverged, match=r"not finite after 30 epochs; lower eta \(1e\+100\)"):
+        stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0)
+    history = stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0, allow_divergence=True)
+    assert history.diverged.all()
