@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,12 +23,9 @@ FORK = warm.KERNELS / "kernels" / "python3" / "fork.py"
 
 @pytest.fixture(scope="module")
 def variables():
-    """Of a server that is ready."""
+    """Of a server that listens."""
     with warm.server() as found:
-        deadline = time.monotonic() + SECONDS
-        while not os.path.exists(found["OVERPARAM_WARM"]):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: os.path.exists(found["OVERPARAM_WARM"]), "the server")
         yield found
 
 
@@ -163,8 +161,7 @@ def test_a_stand_in_that_starts_after_its_starter_has_ended_ends(tmp_path, varia
     assert subprocess.run(command, env=environment, timeout=SECONDS).returncode == 1
 
 
-@pytest.mark.parametrize("answers", [True, False])
-def test_a_stand_in_whose_process_or_server_has_ended_ends_quietly(tmp_path, answers):
+def test_a_stand_in_whose_process_has_ended_ends_quietly(tmp_path):
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     address = str(tmp_path / "warm")
@@ -179,10 +176,9 @@ def test_a_stand_in_whose_process_or_server_has_ended_ends_quietly(tmp_path, ans
                 connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
                 for stream in streams:
                     os.close(stream)
-                if answers:
-                    connection.sendall(f"{ended.pid}\n".encode())
-                    wait_for(lambda: catches(stand_in.pid, signal.SIGUSR1), "its handlers")
-                    stand_in.send_signal(signal.SIGUSR1)
+                connection.sendall(f"{ended.pid}\n".encode())
+                wait_for(lambda: catches(stand_in.pid, signal.SIGUSR1), "its handlers")
+                stand_in.send_signal(signal.SIGUSR1)
             _, err = stand_in.communicate(timeout=SECONDS)
     assert (stand_in.returncode, err) == (1, "")
 
@@ -211,6 +207,40 @@ def test_without_a_server_a_kernel_starts_in_the_ordinary_way(tmp_path, monkeypa
     with kernel(tmp_path, monkeypatch, given) as (_, ask):
         assert "overparam.warm.server" not in ask(PARENT)
         assert ask("import sys; print('torch' in sys.modules)") == "False\n"
+
+
+def test_a_kernel_that_is_asked_for_before_the_server_is_ready_is_forked(tmp_path, monkeypatch):
+    with warm.server() as found:
+        wait_for(lambda: os.path.exists(found["OVERPARAM_WARM"]), "the server")
+        with kernel(tmp_path, monkeypatch, found) as (_, ask):
+            assert "overparam.warm.server" in ask(PARENT)
+
+
+def test_where_the_server_dies_before_it_answers_a_kernel_starts_in_the_ordinary_way(tmp_path, monkeypatch, variables):
+    address = str(tmp_path / "warm")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
+        with kernel(tmp_path, monkeypatch, variables | {"OVERPARAM_WARM": address}) as (_, ask):
+            assert "overparam.warm.server" not in ask(PARENT)
+            assert ask("import sys; print('torch' in sys.modules)") == "False\n"
+
+
+def test_a_stand_in_that_is_interrupted_while_it_waits_ends_quietly(tmp_path):
+    address = str(tmp_path / "warm")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        command = [sys.executable, "-I", "-S", FORK, "-f", "unused"]
+        environment = {**os.environ, "OVERPARAM_WARM": address}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as stand_in:
+            connection, _ = server.accept()
+            stand_in.send_signal(signal.SIGINT)
+            stand_in.wait(SECONDS)
+            connection.close()  # which holds the other's streams until they are received
+            _, err = stand_in.communicate(timeout=SECONDS)
+    assert (stand_in.returncode, err) == (-signal.SIGINT, "")
 
 
 def test_a_server_ends_with_its_command():

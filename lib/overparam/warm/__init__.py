@@ -22,7 +22,7 @@ KERNELS = Path(__file__).parent
 def server():
     """Environment variables under which kernels are forked, while a server runs.
 
-    Nobody waits for the server: until it is ready, and if it dies, kernels start in the ordinary way.
+    Until it listens, and if it dies, kernels start in the ordinary way.
     """
     with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as folder:
         address = f"{folder}/warm"

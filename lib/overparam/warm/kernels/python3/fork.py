@@ -2,8 +2,8 @@
 
     python -I -S fork.py -f CONNECTION_FILE ...
 
-Where no server listens at OVERPARAM_WARM, an ordinary kernel takes this process's place. Needs no package, so that it
-starts in milliseconds.
+Where no server listens at OVERPARAM_WARM, or none answers, an ordinary kernel takes this process's place. Needs no
+package, so that it starts in milliseconds.
 """
 
 import contextlib
@@ -21,25 +21,25 @@ def ordinary(arguments):
 
 
 def request(arguments):
-    """A connection to the server, which has our streams and knows what to run."""
+    """(connection, pid): of the server, which has had our streams, and of the process that it forked for us."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(os.environ["OVERPARAM_WARM"])
     task = {"argv": arguments, "env": dict(os.environ), "cwd": os.getcwd()}
     content = json.dumps(task).encode()
     socket.send_fds(connection, [len(content).to_bytes(8, "big")], [0, 1, 2])
     connection.sendall(content)
-    return connection
-
-
-def follow(connection, parent):
-    """The exit code of the forked process, negative for a signal; 1 where the server, or the parent, was lost."""
     line = connection.makefile("r").readline()
     if not line:
-        return 1
+        raise ConnectionResetError
+    return connection, int(line)
+
+
+def follow(connection, pid, parent):
+    """The exit code of the forked process, negative for a signal; 1 where the server, or the parent, was lost."""
 
     def pass_on(number, _frame):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(line), number)
+            os.kill(pid, number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, pass_on)
@@ -55,12 +55,13 @@ def follow(connection, parent):
 
 def main(arguments):
     parent = int(os.environ.get("JPY_PARENT_PID") or os.getppid())  # the latter may be gone already
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of a wait that is cut short
     try:
-        connection = request(arguments)
+        connection, pid = request(arguments)
     except (KeyError, OSError):
         ordinary(arguments)
     try:
-        code = follow(connection, parent)
+        code = follow(connection, pid, parent)
     except ConnectionResetError:
         code = 1
     if code < 0:
