@@ -63,3 +63,10 @@ def data_title(ax, text, dataset):
     """A panel's title that names its data, and the stand-in where it is one."""
     source = f"{dataset.name}: {dataset.stand_in}" if dataset.stand_in else dataset.name
     ax.set_title(f"{text}\n{textwrap.fill(source, 60)}", fontsize=9)
+
+
+def name_stand_ins(fig, datasets):
+    """A line above all panels that names the data sets that stand in for others; none where all are themselves."""
+    named = {data.name: data.stand_in for data in datasets if data.stand_in}
+    if named:
+        fig.suptitle("; ".join(f"{name}: {stand_in}" for name, stand_in in named.items()), fontsize=8)
