@@ -23,13 +23,13 @@ class Layer(nn.Module):
         return self.unit(h @ self.W.T) * self.scale
 
 
-def sweep(runs, n, m, steps):
+def sweep(runs, n, m, steps, device="cpu"):
     """Ours: one call for all runs; peer: for each run a module, its loss by autograd, and torch's SGD."""
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(n, P, generator=generator)
-    y = torch.randn(n, 1, generator=generator)
+    x = torch.randn(n, P, generator=generator).to(device)
+    y = torch.randn(n, 1, generator=generator).to(device)
     alphas = torch.linspace(-1, 0.5, runs).tolist()
-    net, curves = LeakyMLP(P, m, 1, L, alphas=alphas, seeds=list(range(runs))), {}
+    net, curves = LeakyMLP(P, m, 1, L, alphas=alphas, seeds=list(range(runs)), device=device), {}
 
     def ours():
         curves["ours"] = gradient_descent(net, x, SquaredLoss(y, "mean"), ETA, steps).loss[:, :-1]
@@ -56,12 +56,12 @@ def sweep(runs, n, m, steps):
     return ours, default_products(modules), difference
 
 
-def against_products(runs, n, m):
+def against_products(runs, n, m, device="cpu"):
     """A step of all runs at once (of one, where runs = 1) against the matrix products that it consists of."""
     fast_products()
     generator = torch.Generator().manual_seed(0)
-    x, y = torch.randn(n, P, generator=generator), torch.randn(n, 1, generator=generator)
-    net = LeakyMLP(P, m, 1, L, alphas=[-1.0] * runs, seeds=list(range(runs)))
+    x, y = (torch.randn(n, columns, generator=generator).to(device) for columns in (P, 1))
+    net = LeakyMLP(P, m, 1, L, alphas=[-1.0] * runs, seeds=list(range(runs)), device=device)
     descent, loss = net.descent(x, None if runs > 1 else 0), SquaredLoss(y, "mean")
     W = [w.clone() for w in descent.W]
     v = torch.zeros_like(descent.forward())

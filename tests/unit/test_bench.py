@@ -1,10 +1,12 @@
 """The benchmarks' bookkeeping: what counts as reached, what is kept, what is said of rows that cannot be measured."""
 
+import importlib
 import json
 import subprocess
 import sys
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from overparam import bench, cli
@@ -73,3 +75,37 @@ def test_the_harness_takes_the_median_of_the_ratios_and_compares_the_results():
     )
     ran = subprocess.run([sys.executable, "-c", code, bench.FOLDER], capture_output=True, text=True, check=True)
     assert ran.stdout == "1.5 [3.0, 2.0] 0.5\n"
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """The script for GPUs, whose comparisons run on a CPU as well."""
+    monkeypatch.syspath_prepend(str(bench.FOLDER))
+    return importlib.import_module("gpu")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "sizes"),
+    [("against_products", (1, 50, 16)), ("against_products", (2, 20, 8)), ("sweep", (3, 20, 16, 4))],
+)
+def test_what_is_compared_on_a_gpu_agrees(on_gpu, comparison, sizes):
+    ours, peer, difference = getattr(on_gpu.sweep, comparison)(*sizes, device="cpu")
+    ours(), peer()
+    found, tolerance = difference()
+    assert 0 < found < tolerance / 100
+
+
+def test_rounding_is_measured_against_float64_and_the_setting_is_put_back(on_gpu):
+    before = torch.backends.cuda.matmul.fp32_precision
+    errors = on_gpu.rounding("cpu", n=30, m=20, steps=10)
+    assert len(errors) == 5
+    assert all(0 < error < 1e-5 for error in errors)
+    assert torch.backends.cuda.matmul.fp32_precision == before
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_without_a_gpu_its_rows_say_so(on_gpu, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    on_gpu.main(rows := list(on_gpu.rows()))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["skipped"] for line in lines] == ["there is no GPU here"] * len(rows)
