@@ -209,9 +209,24 @@ def test_without_a_server_a_kernel_starts_in_the_ordinary_way(tmp_path, monkeypa
         assert ask("import sys; print('torch' in sys.modules)") == "False\n"
 
 
-def test_a_kernel_that_is_asked_for_before_the_server_is_ready_is_forked(tmp_path, monkeypatch):
+SLOW = """
+import os, sys, time
+while not os.path.exists({go!r}):
+    time.sleep(0.05)
+sys.path.remove({here!r})
+del sys.modules["torch"]
+import torch
+"""
+
+
+def test_a_kernel_that_is_asked_for_while_the_server_imports_is_forked(tmp_path, monkeypatch):
+    slow, go = tmp_path / "slow", tmp_path / "go"
+    slow.mkdir()
+    (slow / "torch.py").write_text(SLOW.format(go=str(go), here=str(slow)))
+    monkeypatch.setenv("PYTHONPATH", str(slow))
     with warm.server() as found:
         wait_for(lambda: os.path.exists(found["OVERPARAM_WARM"]), "the server")
+        threading.Timer(1, go.touch).start()
         with kernel(tmp_path, monkeypatch, found) as (_, ask):
             assert "overparam.warm.server" in ask(PARENT)
 
