@@ -283,7 +283,7 @@ class Claim:
             raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
         vector, pixels = io.BytesIO(), io.BytesIO()
         fig.savefig(vector, format="svg", dpi=150, metadata={"Date": None})
-        _forget_layout_engine(fig)
+        fig.set_layout_engine("none")  # made by now, and a third of the time of drawing
         fig.savefig(pixels, format="png", dpi=150)
         self._figures[f"{name}.svg"] = _compact_svg(vector.getvalue())
         self._figures[f"{name}.png"] = compact_png(pixels.getvalue())
@@ -366,14 +366,6 @@ class Claim:
         for old in self.folder.iterdir():
             if old.suffix in (".png", ".svg", ".npz") and old.name not in self._figures:
                 old.unlink()
-
-
-def _forget_layout_engine(fig):
-    """Keep the layout that was made: with any engine, even "none", saving draws a figure twice."""
-    import matplotlib
-
-    with matplotlib.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
-        fig.set_layout_engine(None)  # takes that of these settings: none at all
 
 
 def compact_png(content):
