@@ -18,10 +18,14 @@ SMALL = [(50, 50, 32, 200), (50, 1000, 256, 50)]  # runs, n, m, steps
 WIDE = [(1, 1000, 5000), (1, 1000, 10_000)]  # Guo et al. 2024 train nets of width 5,000 on 1,000 points
 
 
-def on_gpu(prepare):
-    """The two sides of a comparison, each of which returns the seconds that the GPU needs for it."""
+def require_gpu():
     if not torch.cuda.is_available():
         raise Absent("there is no GPU here")
+
+
+def on_gpu(prepare):
+    """The two sides of a comparison, each of which returns the seconds that the GPU needs for it."""
+    require_gpu()
     ours, peer, difference = prepare(device="cuda")
     return partial(finished, ours), partial(finished, peer), difference
 
@@ -36,8 +40,8 @@ def finished(work):
 
 def rounding(device="cuda", n=1000, m=2000, steps=300):
     """Largest relative errors of five loss curves with TF32 products, against float64."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise Absent("there is no GPU here")
+    if device == "cuda":
+        require_gpu()
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(n, sweep.P, generator=generator), torch.randn(n, 1, generator=generator)
     alphas, seeds = [-2.0, -1.0, 0.0, 0.01, 0.05], [0] * 5
