@@ -13,7 +13,7 @@ READY := $(if $(ACTIVE),,.venv/ready)
 
 # CLAIMS: only these; ARGS: for Snakemake, such as --default-resources slurm_partition=gpu slurm_account=me.
 figures: $(READY)
-	@"$(PYTHON)" -m overparam.cli figures --profile $(PROFILE) $(addprefix --claim ,$(CLAIMS)) -- \
+	@"$(PYTHON)" -m overparam.run.cli figures --profile $(PROFILE) $(addprefix --claim ,$(CLAIMS)) -- \
 		--executor $(EXECUTOR) $(ARGS)
 
 # One thread per test process: two side by side on shared cores otherwise wait for each other. Notebooks are compared
@@ -22,7 +22,7 @@ test: export OMP_NUM_THREADS = 1
 test: $(READY)
 	"$(PYTHON)" -m pytest tests -n 2
 	rm -rf logs/nbval
-	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m overparam.warm "$(PYTHON)" -m pytest --nbval notebooks \
+	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks \
 		-n 2 --dist loadfile --nbval-cell-timeout 120 -p no:cacheprovider
 	"$(PYTHON)" -m pytest tests/determinism/two_runs.py -q
 
@@ -36,18 +36,18 @@ coverage: $(READY)
 
 # The notebooks, verdicts and reference as pages, from the committed records; site/_build/html/index.html is the first.
 site: $(READY)
-	@"$(PYTHON)" -m overparam.cli site
+	@"$(PYTHON)" -m overparam.run.cli site
 
 lab: $(READY)
 	"$(PYTHON)" -m jupyterlab notebooks
 
 # Run the notebooks in place at smoke size, to renew the outputs that are committed with them.
 outputs: $(READY)
-	"$(PYTHON)" -m overparam.cli outputs
+	"$(PYTHON)" -m overparam.run.cli outputs
 
 # Hot paths against their peers, on a quiet machine; the peer neural-tangents needs an environment of its own.
 bench: $(READY)
-	@"$(PYTHON)" -m overparam.cli bench
+	@"$(PYTHON)" -m overparam.run.cli bench
 
 bench-jax:
 	"$(BASE_PYTHON)" -m venv --clear benchmarks/.jax

@@ -51,7 +51,7 @@ rule notebook:
         runtime=lambda wildcards: 10 + declared("minutes", 10)(wildcards),
     params:
         python=sys.executable,
-        on_one_gpu=lambda wildcards, resources: "-m overparam.gpu" if resources.gpu else "",
+        on_one_gpu=lambda wildcards, resources: "-m overparam.run.gpu" if resources.gpu else "",
     shell:
-        "{params.python:q} {params.on_one_gpu} -m overparam.cli run {wildcards.stem} --profile {wildcards.profile}"
+        "{params.python:q} {params.on_one_gpu} -m overparam.run.cli run {wildcards.stem} --profile {wildcards.profile}"
         " --threads {threads} --json | tee {log:q}"

@@ -8,8 +8,8 @@ from harness import Absent, Comparison, Quantity, main
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from overparam import curvature
 from overparam.data import load
+from overparam.theory import curvature
 
 N, STEPS, SEEDS = 512, 300, 3
 

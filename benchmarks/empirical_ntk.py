@@ -4,8 +4,8 @@ import torch
 from harness import Comparison, JaxPeer, main
 from torch.func import jacrev, vmap
 
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.train import fast_products
+from overparam.models.leaky import LeakyMLP
+from overparam.training import fast_products
 
 N, P, M, L = 200, 20, 1024, 3
 

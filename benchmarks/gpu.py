@@ -11,8 +11,8 @@ import sweep
 import torch
 from harness import Absent, Comparison, Quantity, main
 
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.train import SquaredLoss, gradient_descent
+from overparam.models.leaky import LeakyMLP
+from overparam.training import SquaredLoss, gradient_descent
 
 SMALL = [(50, 50, 32, 200), (50, 1000, 256, 50)]  # runs, n, m, steps
 WIDE = [(1, 1000, 5000), (1, 1000, 10_000)]  # Guo et al. 2024 train nets of width 5,000 on 1,000 points

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from harness import Comparison, main
 
-from overparam import claims, paths, workflow
+from overparam import paths
+from overparam.record import claims
+from overparam.run import runner
 
 EVERY = 16  # notebooks, in the order of the registry
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -17,7 +19,7 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 def sample():
     """Those that papermill can run as they stand: no second run of a notebook that several share."""
-    return [stem for stem in workflow.notebooks("smoke") if claims.is_as_stored(stem)][::EVERY]
+    return [stem for stem in runner.notebooks("smoke") if claims.is_as_stored(stem)][::EVERY]
 
 
 def environment(folder, threads):
@@ -35,7 +37,7 @@ def batch():
             record.unlink()
         named = [word for stem in stems for word in ("--claim", stem)]
         subprocess.run(
-            [sys.executable, "-m", "overparam.cli", "figures", *named],
+            [sys.executable, "-m", "overparam.run.cli", "figures", *named],
             env=environment(ours_at.name, 1),
             check=True,
             **QUIET,
@@ -51,7 +53,7 @@ def batch():
 
     def difference():
         """Share of the claims whose verdicts differ."""
-        ids = [claim for stem in stems for claim in workflow.served(stem)]
+        ids = [claim for stem in stems for claim in runner.served(stem)]
         pairs = [[verdict(folder.name, claim) for folder in (ours_at, theirs_at)] for claim in ids]
         return sum(a != b for a, b in pairs) / len(pairs), 0.0
 

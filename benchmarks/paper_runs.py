@@ -18,8 +18,10 @@ from typing import Annotated
 
 import typer
 
-from overparam import claims, paths, workflow
+from overparam import paths
 from overparam.errors import OverparamError
+from overparam.record import claims
+from overparam.run import runner
 
 # What says most for its minutes comes first; all others follow by their minutes.
 FIRST = (
@@ -49,8 +51,8 @@ class Waiting:
 def waiting(profile):
     """Runs of the profile whose records are absent or stale, in the order in which they should be done."""
     found = []
-    for stem in workflow.notebooks(profile):
-        if workflow.stale(stem, profile):
+    for stem in runner.notebooks(profile):
+        if runner.stale(stem, profile):
             resources, old = claims.profile_parameters(stem, profile)[2], _record(stem, profile)
             minutes = old["seconds"] / 60 if old else resources.get("minutes", 1)
             begun = any((paths.LOGS / "checkpoints" / profile / stem).glob("*.safetensors"))
@@ -61,7 +63,7 @@ def waiting(profile):
 
 def _record(stem, profile):
     try:
-        return workflow.record(stem, profile)
+        return runner.record(stem, profile)
     except OverparamError:
         return None
 
@@ -78,7 +80,7 @@ def chosen(runs, minutes, gpu):
 
 def carry_out(run, profile, deadline):
     """{claim, verdict or error, seconds}, or {error} of a run that died or that the deadline interrupted."""
-    command = [sys.executable, "-m", "overparam.cli", "run", run.stem, "--profile", profile, "--json"]
+    command = [sys.executable, "-m", "overparam.run.cli", "run", run.stem, "--profile", profile, "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             out, _ = process.communicate(timeout=max(deadline - time.monotonic(), 0.1))

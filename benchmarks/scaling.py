@@ -18,14 +18,15 @@ import numpy as np
 import torch
 from matplotlib.ticker import NullLocator
 
-from overparam import bench, plots, provenance
 from overparam.bounds.arora2019 import complexity
-from overparam.claims import write_atomically
-from overparam.kernels import leaky_ntk, relu_gram
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.train import SquaredLoss, gradient_descent
-from overparam.train.precision import fast_products
+from overparam.models.leaky import LeakyMLP
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.record import plots, provenance
+from overparam.record.claims import write_atomically
+from overparam.run import bench
+from overparam.theory.kernels import leaky_ntk, relu_gram
+from overparam.training import SquaredLoss, gradient_descent
+from overparam.training.precision import fast_products
 
 P = 20  # input dimension
 SECONDS, LEAST = 0.3, 3  # a point is measured for so long, and so often at least

@@ -6,8 +6,8 @@ import torch
 from harness import Comparison, default_products, main
 from torch import nn
 
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.train import SquaredLoss, fast_products, gradient_descent
+from overparam.models.leaky import LeakyMLP
+from overparam.training import SquaredLoss, fast_products, gradient_descent
 
 P, L, ETA = 5, 5, 1e-4
 

@@ -7,8 +7,8 @@ from harness import Absent, Comparison, default_products, main
 
 from overparam.data import load
 from overparam.errors import OverparamError
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.train import SquaredLoss, fast_products, gradient_descent
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.training import SquaredLoss, fast_products, gradient_descent
 
 N, ETA = 1000, 1e-3
 

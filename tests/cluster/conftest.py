@@ -41,7 +41,7 @@ class Cluster:
 
     def start(self, *words):
         """`overparam figures` with these words for Snakemake, its output in the file `said`."""
-        command = [sys.executable, "-m", "overparam.cli", "figures", "--", "--executor", "slurm"]
+        command = [sys.executable, "-m", "overparam.run.cli", "figures", "--", "--executor", "slurm"]
         quickly = ["--slurm-init-seconds-before-status-checks", "1", "--slurm-status-command", "squeue"]
         with open(self.root / "said", "w") as said:
             return subprocess.Popen(

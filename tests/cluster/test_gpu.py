@@ -10,7 +10,7 @@ SAY = "import os, sys; print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); sy
 def start(folder, **variables):
     """A job that says which GPU it got, and ends when its standard input does."""
     environment = os.environ | {"TMPDIR": str(folder), "CUDA_VISIBLE_DEVICES": "4, GPU-a1", **variables}
-    command = [sys.executable, "-m", "overparam.gpu", "-c", SAY]
+    command = [sys.executable, "-m", "overparam.run.gpu", "-c", SAY]
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from overparam import workflow
-from overparam.claims import profile_parameters
 from overparam.paths import ROOT
+from overparam.record.claims import profile_parameters
+from overparam.run import runner
 
 pytest.importorskip("snakemake_executor_plugin_slurm")
 JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)? +resources: (.*)")
@@ -22,7 +22,7 @@ from overparam import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
 sys.exit(batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])))
 """
-STEMS = workflow.notebooks("paper")
+STEMS = runner.notebooks("paper")
 TABLE, OPTIMUM = "frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import torch
 from runs import Copy
 
-from overparam import claims, workflow
+from overparam.record import claims
+from overparam.run import runner
 
 # ATEN_CPU_CAPABILITY selects torch's own kernels; the libraries that multiply and factorize for torch, numpy and scipy
 # have switches of their own. MKL takes other code on AMD processors than on Intel's, and knows AVX2 at most there.
@@ -64,7 +65,7 @@ def batch(copy, kernels, threads, wanted=()):
 def served(wanted):
     """All claims, or those of the notebooks that serve the wanted ones."""
     notebooks = {claims.spec(claim).notebook for claim in wanted or claims.registry()}
-    return [claim for notebook in sorted(notebooks) for claim in workflow.served(notebook)]
+    return [claim for notebook in sorted(notebooks) for claim in runner.served(notebook)]
 
 
 def used(record):

@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 from safetensors import safe_open
 
-from overparam import workflow
 from overparam.paths import ROOT
+from overparam.run import runner
 
 SECONDS = 900  # for a whole run or batch, on a loaded machine
 
@@ -42,7 +42,7 @@ class Copy:
     def start(self, *words, **environment):
         """The command line in this copy, as a process in a group of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "overparam.cli", *words], cwd=self.root, env=self.environment | environment,
+            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root, env=self.environment | environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True,
         )  # fmt: skip
@@ -57,7 +57,7 @@ class Copy:
         """{claim and what: value as text} of the records of all claims that these notebooks serve, at smoke size."""
         folder = (figures or self.figures) / "smoke"
         found = {}
-        for claim in [claim for notebook in notebooks for claim in workflow.served(notebook)]:
+        for claim in [claim for notebook in notebooks for claim in runner.served(notebook)]:
             found |= {f"{claim}: {what}": value for what, value in measured(folder / claim / "result.json").items()}
         return found
 

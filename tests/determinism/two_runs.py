@@ -9,8 +9,9 @@ import json
 import pytest
 from runs import differing, measured
 
-from overparam import claims, workflow
 from overparam.paths import NOTEBOOKS, ROOT
+from overparam.record import claims
+from overparam.run import runner
 
 FIRST, SECOND = ROOT / "figures" / "smoke", ROOT / "logs" / "nbval" / "smoke"
 # nbval runs a notebook with its own literals; other claims of the same notebook have other parameters.
@@ -24,7 +25,7 @@ def test_two_runs_measure_the_same(claim):
     if not first.exists():
         pytest.skip("no record of `make figures` to compare with")
     record, other = (json.loads(path.read_text(encoding="utf-8")) for path in (first, second))
-    if record["fingerprint"] != workflow.fingerprint(claim, "smoke"):
+    if record["fingerprint"] != runner.fingerprint(claim, "smoke"):
         pytest.skip("the record in figures/smoke is of other sources; `make figures` renews it")
     if record["device"] != other["device"]:
         pytest.skip(f"the record in figures/smoke is of another device or thread count: {record['device']}")

@@ -112,7 +112,7 @@ def test_any_process_killed_at_any_moment(project, how):
         project.smoke(width=width)
         start, batch = time.monotonic(), project.start("figures")
         time.sleep(random.uniform(0, 10))
-        victims = [p for p in project.processes() if how == signal.SIGKILL or "overparam.tied" not in p.cmdline()]
+        victims = [p for p in project.processes() if how == signal.SIGKILL or "overparam.run.tied" not in p.cmdline()]
         victim = random.choice(victims or [batch])
         print(f"after {time.monotonic() - start:.2f} s {how.name} to", victim)
         victim.send_signal(how)

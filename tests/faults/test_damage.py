@@ -6,8 +6,10 @@ import random
 import pytest
 from toys import complains
 
-from overparam import claims, paths, workflow
+from overparam import paths
 from overparam.errors import OverparamError
+from overparam.record import claims
+from overparam.run import runner
 
 CLAIM = "toy2020-fine"
 
@@ -44,10 +46,10 @@ def said():
     """What the command line would say of the sources, or None."""
     claims.registry.cache_clear()
     try:
-        workflow.overview()
+        runner.overview()
         for profile in ("smoke", "laptop"):
-            spec, _, _, _ = workflow.plan(CLAIM, profile)
-            workflow.fingerprint(CLAIM, profile)
+            spec, _, _, _ = runner.plan(CLAIM, profile)
+            runner.fingerprint(CLAIM, profile)
             [check.holds(0.5) for check in spec.checks]
     except OverparamError as error:
         return str(error)
@@ -80,11 +82,11 @@ def test_damaged_outputs(here, monkeypatch):
         path = here.figures / "smoke" / CLAIM / name
         for damaged in [*flipped(content, 30, seed=2), *cut(content)]:
             path.write_bytes(damaged)
-            assert workflow.stale(CLAIM, "smoke")
-            (state,) = [row["profiles"]["smoke"] for row in workflow.overview()]
+            assert runner.stale(CLAIM, "smoke")
+            (state,) = [row["profiles"]["smoke"] for row in runner.overview()]
             assert str(path) in state["error"]
         path.write_bytes(content)
-        assert not workflow.stale(CLAIM, "smoke")
+        assert not runner.stale(CLAIM, "smoke")
     result = here.figures / "smoke" / CLAIM / "result.json"
     result.write_text(result.read_text().replace('"verdict": "reproduced"', '"verdict": "partly"'))
     code, out, err = here.run("list")
@@ -93,7 +95,7 @@ def test_damaged_outputs(here, monkeypatch):
     assert (code, f"{result} is not what its run wrote" in err) == (0, True)
     assert "0 of 1" in out
     assert json.loads(result.read_text())["verdict"] == "reproduced"
-    assert not workflow.stale(CLAIM, "smoke")
+    assert not runner.stale(CLAIM, "smoke")
     a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch)
 
 
@@ -102,18 +104,18 @@ def a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch):
     (staged / CLAIM).mkdir(parents=True)
     for name in here.folder(CLAIM):
         (staged / CLAIM / name).write_bytes(b"new")
-    replace = workflow.os.replace
+    replace = runner.os.replace
 
     def until_the_record(source, target):
         if target.name == "result.json":
             raise KeyboardInterrupt
         replace(source, target)
 
-    monkeypatch.setattr(workflow.os, "replace", until_the_record)
+    monkeypatch.setattr(runner.os, "replace", until_the_record)
     with pytest.raises(KeyboardInterrupt):
-        workflow._install(staged, here.figures / "smoke")
+        runner._install(staged, here.figures / "smoke")
     assert here.folder(CLAIM) == {"result.json": record, "series.npz": b"new", "notebook.ipynb": b"new"}
-    assert workflow.stale(CLAIM, "smoke")
+    assert runner.stale(CLAIM, "smoke")
 
 
 def test_a_refused_checkpoint_is_named_and_kept(project):

@@ -28,14 +28,14 @@ threshold = 1.0
 """
 NET = """
 import torch
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.train import Checkpoint, SquaredLoss, gradient_descent
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.training import Checkpoint, SquaredLoss, gradient_descent
 x, y = torch.eye({n}, dtype=torch.float64), torch.ones({n}, dtype=torch.float64)
 net = TwoLayerReLU({n}, {m}, 1.0, seeds=[0], dtype=torch.float64)
 """
 CELLS = {
     "toy2020-fine": (
-        "from overparam.train import halving_step\nhalving_step([2.0, 1.0])\nvalue = width / 10\n"
+        "from overparam.training import halving_step\nhalving_step([2.0, 1.0])\nvalue = width / 10\n"
         "claim.series(curve=[1.0, 2.0])"
     ),
     "toy2020-slow": 'import time\nprint(file=open("started", "a"))\ntime.sleep(seconds)\nvalue = 0.5',
@@ -74,7 +74,7 @@ class Project:
 
     def start(self, *words, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "overparam.cli", *words], cwd=self.root, env={**self.environment, **environment},
+            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root, env={**self.environment, **environment},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -140,7 +140,7 @@ def project(root):
     for claim, body in CELLS.items():
         cells = [
             nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
-            nbformat.v4.new_code_cell(f'from overparam.claims import Claim\nclaim = Claim("{claim}", globals())'),
+            nbformat.v4.new_code_cell(f'from overparam.record.claims import Claim\nclaim = Claim("{claim}", globals())'),
             nbformat.v4.new_code_cell(body.strip()),
             nbformat.v4.new_code_cell('claim.check("value", value)\nclaim.report()'),
         ]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from toy_claim import Toy
 
-from overparam import claims, paths
+from overparam import paths
+from overparam.record import claims
 
 hypothesis.configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "hypothesis")
 settings.register_profile(

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from papermill.translators import translate_parameters
 from toy_claim import CHECKS, CLAIM, cells, tried
 
-from overparam import claims, cli, workflow
 from overparam.errors import ParameterError
-from overparam.parameters import notebook_parameters, validated
+from overparam.record import claims
+from overparam.record.parameters import notebook_parameters, validated
+from overparam.run import cli, runner
 
 INJECTIONS = [
     '"; open("pwned", "w").close(); "', "'); open('pwned', 'w').close(); ('", "\\", '\\"', '"""', "#", "{}", "{word}",
@@ -79,7 +80,7 @@ def test_a_word_of_the_command_line_is_an_assignment_or_refused(toy, text):
     for word in (text, f"n={text}", f"word={text}", f"sizes={text}"):
         name_and_value = tried(lambda word=word: cli._assignment(word, CLAIM))
         if name_and_value:
-            tried(lambda pair=name_and_value: workflow.plan(CLAIM, "smoke", dict([pair])))
+            tried(lambda pair=name_and_value: runner.plan(CLAIM, "smoke", dict([pair])))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_word_of_the_command_line_is_an_assignment_or_refused(toy, text):
 )  # fmt: skip
 def test_words_that_break_a_parser_of_literals(toy, value):
     with pytest.raises(ParameterError, match=r"n is an integer of 20000 bits|n must be int"):
-        workflow.plan(CLAIM, "smoke", dict([cli._assignment(f"n={value}", CLAIM)]))
+        runner.plan(CLAIM, "smoke", dict([cli._assignment(f"n={value}", CLAIM)]))
 
 
 def test_an_unknown_claim_is_an_unknown_claim(toy):
@@ -96,7 +97,7 @@ def test_an_unknown_claim_is_an_unknown_claim(toy):
         assert tried(lambda name=name: claims.spec(name), "unknown claim") is None
 
 
-ECHO = f'from overparam.claims import Claim\nclaim = Claim("{CLAIM}", globals())\nopen("word", "w").write(word)'
+ECHO = f'from overparam.record.claims import Claim\nclaim = Claim("{CLAIM}", globals())\nopen("word", "w").write(word)'
 
 
 @pytest.fixture

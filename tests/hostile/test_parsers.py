@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_claim import CHECKS, CLAIM, cells, tried
 
-from overparam import claims, diff, paths, workflow
+from overparam import paths
 from overparam.errors import ClaimError
-from overparam.parameters import notebook_parameters
-from overparam.site import records
+from overparam.record import claims
+from overparam.record.parameters import notebook_parameters
+from overparam.run import diff, runner
+from overparam.run.site import records
 
 LONG = "1" * 5000  # digits: more than an integer may have in a text
 BROKEN_JSON = {
@@ -41,7 +43,7 @@ def test_a_file_that_is_no_notebook(toy, content):
     toy.write(notebook=content)
     for read in (
         lambda: notebook_parameters(toy.notebook),
-        lambda: workflow.plan(CLAIM, "smoke"),
+        lambda: runner.plan(CLAIM, "smoke"),
         lambda: records.read_notebook(toy.notebook),
     ):
         with pytest.raises(ClaimError, match=toy.notebook.name) as caught:
@@ -75,7 +77,7 @@ NOTEBOOK = json.loads(cells("x = 1"))
 @given(value=ANYTHING, path=st.sampled_from(list(paths_in(NOTEBOOK))))
 def test_any_part_of_a_notebook_may_be_anything(toy, value, path):
     toy.write(notebook=json.dumps(replaced(NOTEBOOK, path, value)))
-    for read in (workflow.stale, workflow.plan, lambda *_: records.read_notebook(toy.notebook)):
+    for read in (runner.stale, runner.plan, lambda *_: records.read_notebook(toy.notebook)):
         tried(lambda read=read: read(CLAIM, "smoke"), toy.notebook.name)
 
 
@@ -106,7 +108,7 @@ def test_code_that_is_not_python_is_named(toy, code):
     notebook["cells"][1]["source"] = code
     toy.write(notebook=json.dumps(notebook))
     with pytest.raises(ClaimError, match=r"guo2024-hostile\.ipynb, .* is not readable code"):
-        workflow.stale(CLAIM, "smoke")
+        runner.stale(CLAIM, "smoke")
 
 
 BROKEN_TOML = {
@@ -224,11 +226,11 @@ def write_record(content, folder):
 def test_a_file_that_is_no_record(toy, figures, content):
     toy.write(profiles=f"[{CLAIM}.laptop]\nn = 6")
     path = write_record(content, figures)
-    assert workflow.stale(CLAIM, "laptop")
-    (row,) = workflow.overview()
+    assert runner.stale(CLAIM, "laptop")
+    (row,) = runner.overview()
     assert (row["profiles"]["laptop"]["verdict"], row["profiles"]["laptop"]["stale"]) == (None, True)
     for read in (
-        lambda: workflow.record(CLAIM, "laptop"),
+        lambda: runner.record(CLAIM, "laptop"),
         lambda: records.load(figures),
         lambda: diff.at_present(figures),
     ):

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from toy_claim import CLAIM
 
-from overparam import claims, provenance
-from overparam.claims import Claim
 from overparam.errors import ClaimError
-from overparam.parameters import notebook_parameters
 from overparam.paths import ROOT
+from overparam.record import claims, provenance
+from overparam.record.claims import Claim
+from overparam.record.parameters import notebook_parameters
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "tests" / "notebooks" / "result.schema.json").read_text()))
 REALS = st.floats() | st.integers() | st.sampled_from([10**400, -(10**400), 2**63, -0.0, 5e-324, True])

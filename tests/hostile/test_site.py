@@ -10,10 +10,11 @@ from markdown_it import MarkdownIt
 from PIL import Image
 from toy_claim import CLAIM, cells
 
-from overparam import claims, paths
+from overparam import paths
 from overparam.errors import ClaimError, RunFailed
-from overparam.site import build, pages, records, reference
-from overparam.site.build import _thumbnail
+from overparam.record import claims
+from overparam.run.site import build, pages, records, reference
+from overparam.run.site.build import _thumbnail
 
 HTML = '"\'></td></table></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
 DIRECTIVES = (

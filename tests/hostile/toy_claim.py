@@ -2,8 +2,8 @@
 
 import nbformat
 
-from overparam import claims
 from overparam.errors import OverparamError
+from overparam.record import claims
 
 CLAIM = "guo2024-hostile"  # of a paper that the site has a text for
 CHECKS = f"""

@@ -3,9 +3,9 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from overparam import explore
+from overparam.bounds import requirements
 from overparam.paths import NOTEBOOKS
-from overparam.provenance import notebook_source
+from overparam.record.provenance import notebook_source
 
 
 def test_moving_a_slider_redraws(monkeypatch, capsys):
@@ -15,7 +15,7 @@ def test_moving_a_slider_redraws(monkeypatch, capsys):
         if kind == "code":
             exec(source.replace("plt.show()", "plt.close('all')"), space)
     drawn = []
-    monkeypatch.setattr(explore, "draw", drawn.append)
+    monkeypatch.setattr(requirements, "draw", drawn.append)
     before = {row.theorem: row.width for row in space["rows"]}
     space["sliders"]["n"].value = space["n"] * 10
     (rows,) = drawn

@@ -2,10 +2,11 @@
 
 import pytest
 
-from overparam import claims, cli, estimate, workflow
-from overparam.provenance import notebook_source
+from overparam.record import claims
+from overparam.record.provenance import notebook_source
+from overparam.run import cli, estimate, runner
 
-STEMS = workflow.notebooks("paper")
+STEMS = runner.notebooks("paper")
 ONE_GPU = 139 * 1024  # MiB
 
 

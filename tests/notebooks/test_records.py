@@ -7,8 +7,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from overparam import claims
 from overparam.paths import ROOT
+from overparam.record import claims
 
 SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text())
 RECORDS = sorted((ROOT / "figures").glob("*/*/result.json"))

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from overparam import claims, workflow
-from overparam.parameters import notebook_parameters
 from overparam.paths import NOTEBOOKS, PROFILES
+from overparam.record import claims
+from overparam.record.parameters import notebook_parameters
+from overparam.run import runner
 
 EXPLORERS = {"explore-bounds"}  # notebooks that judge no claim
 STEMS = sorted({path.stem for path in NOTEBOOKS.glob("*.ipynb")} - EXPLORERS)
@@ -83,7 +84,7 @@ def test_the_stored_verdict_is_the_one_of_the_registered_checks(stem):
     """The printed tables name every claim that the notebook serves, and every check that applies at smoke size."""
     printed = "".join("".join(o["text"]) for o in code(stem)[-1]["outputs"])
     (run,) = [run for run in RUNS if claims.spec(run).template == stem and claims.is_as_stored(run)]
-    for claim in workflow.served(run):
+    for claim in runner.served(run):
         assert f"{claim}  [smoke]" in printed
         for check in claims.spec(claim).checks:
             if "smoke" in check.profiles:
@@ -129,7 +130,7 @@ def test_the_profile_tables_name_only_what_exists():
 @pytest.mark.parametrize("profile", claims.PROFILES)
 def test_every_profile_is_valid_and_its_own(run, profile):
     parameters, _, resources = claims.profile_parameters(run, profile)
-    workflow.plan(run, profile, {k: v for k, v in parameters.items() if k != "profile"})
+    runner.plan(run, profile, {k: v for k, v in parameters.items() if k != "profile"})
     if profile == "paper":
         assert parameters != {**claims.profile_parameters(run, "laptop")[0], "profile": "paper"}
         assert {"gpu", "memory_mb", "minutes"} <= set(resources)

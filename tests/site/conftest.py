@@ -6,7 +6,8 @@ import shutil
 import pytest
 from filelock import FileLock
 
-from overparam import paths, site
+from overparam import paths
+from overparam.run import site
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
-from overparam import claims
 from overparam.paths import ROOT
-from overparam.site import records
+from overparam.record import claims
+from overparam.run.site import records
 
 pytestmark = pytest.mark.timeout(600)  # the first one builds the site
 ENTRIES = records.load(ROOT / "figures")

@@ -6,10 +6,11 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
-from overparam import claims, paths
+from overparam import paths
 from overparam.errors import ClaimError, OverparamError
-from overparam.site import formulas, pages, records, reference
-from overparam.site.build import write_sources
+from overparam.record import claims
+from overparam.run.site import formulas, pages, records, reference
+from overparam.run.site.build import write_sources
 
 HOSTILE = '<img src=x onerror="alert(1)"> `x` $a_b$ {ref}`y` ``````````\n# z'
 CLAIM = "arora2019-fig1-convergence-labels"
@@ -151,6 +152,6 @@ def test_every_bound_that_begins_with_a_formula_shows_it_with_even_brackets():
 
 
 def test_the_reference_names_every_public_function():
-    page = reference.pages()["overparam.claims.md"]
+    page = reference.pages()["overparam.record.claims.md"]
     assert all(f"`{name}`" in page for name in ("Claim", "verdict", "spec", "check", "report"))
     assert "`_plain`" not in page

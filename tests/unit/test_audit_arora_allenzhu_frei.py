@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 from scipy import stats
 
-from overparam.synthesis.audit.relations import bounded, holds, order
-from overparam.synthesis.audit.statements import registered
+from overparam.experiments.audit.relations import bounded, holds, order
+from overparam.experiments.audit.statements import registered
 
 PAPERS = ("arora", "allenzhu", "frei")
 n, m, d, b, k, L, K, D, q, M, eta = sp.symbols("n m d b k L K D q M eta", positive=True)
@@ -75,7 +75,7 @@ def rows():
     """{paper: {function: (statement, computed)}} of all statements."""
     found = {}
     for paper in PAPERS:
-        module = importlib.import_module(f"overparam.synthesis.audit.{paper}")
+        module = importlib.import_module(f"overparam.experiments.audit.{paper}")
         statements = registered(module.__name__)
         found[paper] = {s.compute.__name__: (s, s.compute()) for s in statements}
         assert len(found[paper]) == len(statements)

@@ -9,8 +9,8 @@ import sympy
 from scipy import integrate, optimize, stats
 
 from overparam.bounds import guo2024, noy2021
-from overparam.synthesis import audit
-from overparam.synthesis.audit import guo, noy, powers, statements
+from overparam.experiments import audit
+from overparam.experiments.audit import guo, noy, powers, statements
 
 NOY = {s.compute.__name__: s for s in statements.registered(noy.__name__)}
 GUO = {s.compute.__name__: s for s in statements.registered(guo.__name__)}

@@ -9,8 +9,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from overparam import bench, cli
 from overparam.errors import ParameterError, RunFailed
+from overparam.run import bench, cli
 
 ROW = {"path": "a", "peer": "b", "at_most": 0.5, "unit": "of the CPU time", "value": 0.4, "low": 0.3, "high": 0.6}
 

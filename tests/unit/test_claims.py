@@ -9,10 +9,11 @@ import nbformat
 import numpy as np
 import pytest
 
-from overparam import claims, paths, plots
-from overparam.claims import Check, Claim, verdict
+from overparam import paths
 from overparam.errors import ClaimError, MemoryExceeded, ParameterError
-from overparam.parameters import notebook_parameters, validated
+from overparam.record import claims, plots
+from overparam.record.claims import Check, Claim, verdict
+from overparam.record.parameters import notebook_parameters, validated
 
 CHECKS = """
 [toy2020-lem1]

@@ -5,7 +5,7 @@ import torch
 from torch.autograd.functional import hessian
 from torch.func import functional_call
 
-from overparam import curvature
+from overparam.theory import curvature
 
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
 

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from overparam import cli, data, paths
+from overparam import data, paths
 from overparam.data import readers, sources
 from overparam.errors import DataCorrupt, DataUnavailable
+from overparam.run import cli
 
 NOWHERE = "http://127.0.0.1:9/{file}"  # the discard port: nobody listens
 

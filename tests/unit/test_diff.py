@@ -6,9 +6,10 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from overparam import cli, diff, paths
+from overparam import paths
 from overparam.errors import OverparamError, ParameterError
-from overparam.site import diff_page
+from overparam.run import cli, diff
+from overparam.run.site import diff_page
 
 
 def check(**changed):

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from overparam import estimate
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.train import SquaredLoss, gradient_descent
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.run import estimate
+from overparam.training import SquaredLoss, gradient_descent
 
 SWEEP = "arora2019-fig1-convergence-labels"
 

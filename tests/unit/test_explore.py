@@ -6,14 +6,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from overparam import explore
+from overparam.bounds import requirements
 from overparam.errors import ParameterError
 
 SETTING = {"n": 1e3, "L": 5, "delta": 0.1, "eps": 0.01, "d": 20, "alpha": 0.0, "lam0": 0.01, "gamma": 0.1, "p": 0.05}
 
 
 def rows(**changed):
-    found = explore.requirements(**{**SETTING, **changed})
+    found = requirements.requirements(**{**SETTING, **changed})
     return dict(zip(("arora", "allenzhu", "frei", "noy", "guo"), found, strict=True))
 
 
@@ -63,8 +63,8 @@ def test_an_impossible_setting_is_an_error():
 
 
 def test_table_and_figures_show_every_theorem():
-    found = explore.requirements(**SETTING)
-    assert all(r.theorem in explore.table(found) for r in found)
-    for fig in (explore.draw(found), explore.draw_sweeps(SETTING, {"n": [10, 100], "L": [1, 10]})):
+    found = requirements.requirements(**SETTING)
+    assert all(r.theorem in requirements.table(found) for r in found)
+    for fig in (requirements.draw(found), requirements.draw_sweeps(SETTING, {"n": [10, 100], "L": [1, 10]})):
         fig.canvas.draw()
         plt.close(fig)

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.gated.kernel import initial_lambda_max, kernel_product, lambda_max, ntk_gram
-from overparam.gated.norms import spectral_norm
-from overparam.gated.table import TabulatedRuns, pack, unpack
-from overparam.nets.gated import GatedRuns
-from overparam.train import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
+from overparam.models.gated import GatedRuns
+from overparam.models.gated_table import TabulatedRuns, pack, unpack
+from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
+from overparam.theory.norms import spectral_norm
+from overparam.training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
 
 D, M, DEPTH, OUT, N = 5, 24, 3, 2, 6
 KINDS = ["grelu", "relu"]
@@ -134,7 +134,7 @@ def test_draws_have_their_variances_and_are_independent():
 
 def test_blocks_make_up_the_same_frozen_net(monkeypatch):
     net, h = runs_of("grelu"), unit_inputs(d=M).clamp(min=0)
-    monkeypatch.setattr("overparam.nets.gated._BLOCK", 7 * M)
+    monkeypatch.setattr("overparam.models.gated._BLOCK", 7 * M)
     Psi, z = psi_of(net), h
     for found, P in zip(net.gates(0, h), Psi, strict=True):
         z = (z @ P.T).clamp(min=0)

@@ -5,13 +5,22 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.gated.data import LEVELS, grid_function, one_hot, sgemm, ten_classes
-from overparam.gated.figures import run_lines
-from overparam.gated.kernel import ntk_gram
-from overparam.gated.pairs import KINDS, descend_pairs, endless, ratio, rises, sgd_pairs, step_sizes, trend
-from overparam.gated.switch import switched
-from overparam.nets.gated import GatedRuns
-from overparam.train import RegressionLoss, gradient_descent
+from overparam.experiments.noy2021_data import LEVELS, grid_function, one_hot, sgemm, ten_classes
+from overparam.experiments.noy2021_fig3bc import switched
+from overparam.experiments.noy2021_pairs import (
+    KINDS,
+    descend_pairs,
+    endless,
+    ratio,
+    rises,
+    sgd_pairs,
+    step_sizes,
+    trend,
+)
+from overparam.experiments.noy2021_panels import run_lines
+from overparam.models.gated import GatedRuns
+from overparam.theory.finite_kernels import ntk_gram
+from overparam.training import RegressionLoss, gradient_descent
 
 OPTIONS = {"m": 12, "L": 3, "dtype": torch.float64, "device": "cpu"}
 

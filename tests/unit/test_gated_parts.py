@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.gated import lemmas, ntk
-from overparam.gated import subnetworks as parts
-from overparam.gated.kernel import ntk_gram
-from overparam.nets.gated import GatedRuns
+from overparam.experiments import noy2021_lem1, noy2021_thm3
+from overparam.experiments import noy2021_subnetworks as parts
+from overparam.models.gated import GatedRuns
+from overparam.theory.finite_kernels import ntk_gram
 
 KINDS = ["grelu", "relu"]
 N, D, OUT, M, DEPTH = 5, 6, 3, 40, 4
@@ -118,13 +118,13 @@ def test_gradients_are_autograds(kind):
     for w, gate in zip(W, run.gates, strict=True):
         h = (h @ w.T) * gate
     loss = (h @ run.B.T - y).square().sum() / 2
-    torch.testing.assert_close(lemmas.gradients(run, y), list(torch.autograd.grad(loss, W)))
+    torch.testing.assert_close(noy2021_lem1.gradients(run, y), list(torch.autograd.grad(loss, W)))
 
 
 @pytest.mark.parametrize("eta", [1e-5, 3e-4, 3e-3])
 @pytest.mark.parametrize("out", [1, OUT])
 def test_lemma_1_is_an_identity(eta, out):
-    step = lemmas.step_parts(opened("grelu", out=out), targets(d=out), eta)
+    step = noy2021_lem1.step_parts(opened("grelu", out=out), targets(d=out), eta)
     predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
     error = (predicted - step["change"]).norm() / step["change"].norm()
     assert error < 1e-11
@@ -134,7 +134,7 @@ def test_lemma_1_is_an_identity(eta, out):
 def test_the_parts_of_lemma_1_are_those_of_the_paper():
     """Self and cross by their own formulas, Delta by its 2^L - L - 1 terms."""
     run, y, eta = opened("grelu"), targets(), 1e-3
-    e, slopes, step = run.forward() - y, lemmas.gradients(run, y), lemmas.step_parts(run, y, eta)
+    e, slopes, step = run.forward() - y, noy2021_lem1.gradients(run, y), noy2021_lem1.step_parts(run, y, eta)
     for i in range(N):
         own = cross = higher = 0
         for k in range(1, DEPTH + 1):
@@ -156,17 +156,17 @@ def test_the_parts_of_lemma_1_are_those_of_the_paper():
 
 def test_a_relu_net_changes_its_gates_and_leaves_the_prediction():
     run, eta = opened("relu"), 3e-3
-    step = lemmas.step_parts(run, targets(), eta)
+    step = noy2021_lem1.step_parts(run, targets(), eta)
     predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
     assert step["flips"] > 0
     assert (predicted - step["change"]).norm() / step["change"].norm() > 1e-2
-    after = ntk.moved(run, [-eta * g for g in lemmas.gradients(run, targets())])
+    after = noy2021_thm3.moved(run, [-eta * g for g in noy2021_lem1.gradients(run, targets())])
     moves = torch.einsum("ipd,id->ip", step["change"], run.x)
     torch.testing.assert_close(moves, after.forward() - run.forward())
 
 
 def test_higher_terms_vanish_for_one_layer():
-    step = lemmas.step_parts(opened("grelu", L=1), targets(), 1e-3)
+    step = noy2021_lem1.step_parts(opened("grelu", L=1), targets(), 1e-3)
     assert (step["higher"] == 0).all()
 
 
@@ -179,10 +179,10 @@ def test_lemma_2_holds_with_the_square_and_not_without():
         K = ntk_gram(run).item()
         for share in (0.1, 0.5, 1.0, 1.5, 1.9):
             eta = share / K
-            printed = lemmas.step_bound(run, y, eta, run.x)
-            corrected = lemmas.step_bound(run, y, eta, run.x, form="corrected")
+            printed = noy2021_lem1.step_bound(run, y, eta, run.x)
+            corrected = noy2021_lem1.step_bound(run, y, eta, run.x, form="corrected")
             before = (run.forward() - y).square().sum() / 2
-            after = ntk.moved(run, [-eta * g for g in lemmas.gradients(run, y)]).forward()
+            after = noy2021_thm3.moved(run, [-eta * g for g in noy2021_lem1.gradients(run, y)]).forward()
             assert printed["change"].item() == pytest.approx(((after - y).square().sum() / 2 - before).item(), rel=1e-6)
             assert corrected["change"] <= corrected["bound"]
             broken += (printed["change"] > printed["bound"]).item()
@@ -191,7 +191,7 @@ def test_lemma_2_holds_with_the_square_and_not_without():
 
 def test_lemma_2_at_several_inputs_against_its_formula():
     run, y, eta, a = opened("grelu", n=3), targets(3), 1e-4, torch.tensor([1.0, 4, 9], dtype=torch.float64)
-    e, step, total = run.forward() - y, lemmas.step_parts(run, y, eta), 0
+    e, step, total = run.forward() - y, noy2021_lem1.step_parts(run, y, eta), 0
     for i in range(3):
         rate = 0
         for k in range(1, DEPTH + 1):
@@ -204,9 +204,9 @@ def test_lemma_2_at_several_inputs_against_its_formula():
                 rate += 2 * eta * size + 3 * eta**2 * 3 * DEPTH * size**2
         far = (step["higher"][i] @ run.x[i]).square().sum()
         total += (rate + eta**2 * a[i]) / 2 * e[i].square().sum() + eta**2 * (3 * eta**2 + 1 / a[i]) / 2 * far
-    assert lemmas.step_bound(run, y, eta, run.x, a)["bound"].item() == pytest.approx(total.item(), rel=1e-10)
+    assert noy2021_lem1.step_bound(run, y, eta, run.x, a)["bound"].item() == pytest.approx(total.item(), rel=1e-10)
     with pytest.raises(ParameterError, match="printed or corrected"):
-        lemmas.step_bound(run, y, eta, run.x, form="squared")
+        noy2021_lem1.step_bound(run, y, eta, run.x, form="squared")
 
 
 def gradients_of_outputs(run):
@@ -224,42 +224,42 @@ def test_ratios_of_gradients_and_kernels(kind, how):
     run = opened(kind)
     run.forward()
     for size in (0.3, 1e-7):
-        other = ntk.moved(run, ntk.perturbation(run, how, size, seed=1, example=2))
+        other = noy2021_thm3.moved(run, noy2021_thm3.perturbation(run, how, size, seed=1, example=2))
         a, b = gradients_of_outputs(run), gradients_of_outputs(other)
         torch.testing.assert_close(
-            ntk.gradient_ratio(run, other), (b - a).norm(dim=-1) / a.norm(dim=-1), rtol=1e-6, atol=0
+            noy2021_thm3.gradient_ratio(run, other), (b - a).norm(dim=-1) / a.norm(dim=-1), rtol=1e-6, atol=0
         )
         K, K2 = (torch.einsum("ipw,jpw->pij", g, g) for g in (a, b))
-        torch.testing.assert_close(ntk.output_kernels(run), K)
+        torch.testing.assert_close(noy2021_thm3.output_kernels(run), K)
         root = K.diagonal(dim1=1, dim2=2).sqrt()
         expected = (K2 - K).abs() / (root[:, :, None] * root[:, None, :])
-        torch.testing.assert_close(ntk.kernel_change(run, other), expected, rtol=1e-5, atol=1e-13)
-        R = ntk.gradient_ratio(run, other).T
+        torch.testing.assert_close(noy2021_thm3.kernel_change(run, other), expected, rtol=1e-5, atol=1e-13)
+        R = noy2021_thm3.gradient_ratio(run, other).T
         bound = R[:, :, None] + R[:, None, :] + R[:, :, None] * R[:, None, :]
-        assert (ntk.kernel_change(run, other) <= bound * (1 + 1e-9)).all()
+        assert (noy2021_thm3.kernel_change(run, other) <= bound * (1 + 1e-9)).all()
 
 
 def test_perturbations_have_their_norms_and_directions():
     run = opened("grelu", m=300)
-    for change in ntk.perturbation(run, "gaussian", 0.7, seed=3):
+    for change in noy2021_thm3.perturbation(run, "gaussian", 0.7, seed=3):
         assert torch.linalg.matrix_norm(change, 2).item() == pytest.approx(0.7, rel=0.05)
     one = torch.zeros(N, OUT, dtype=torch.float64)
     one[2] = 1
     for change, z, h in zip(
-        ntk.perturbation(run, "gradient", 0.7, example=2), run.sensitivities(one), run.h, strict=False
+        noy2021_thm3.perturbation(run, "gradient", 0.7, example=2), run.sensitivities(one), run.h, strict=False
     ):
         assert torch.linalg.matrix_norm(change, 2).item() == pytest.approx(0.7)
         gradient = z.T @ h
         torch.testing.assert_close(change, gradient * (0.7 / gradient.norm()))
     with pytest.raises(ParameterError, match="gaussian or gradient"):
-        ntk.perturbation(run, "trained", 1.0)
+        noy2021_thm3.perturbation(run, "trained", 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_moved_net_leaves_the_first_as_it_was(kind):
     run = opened(kind)
     y, h = run.forward().clone(), [layer.clone() for layer in run.h]
-    other = ntk.moved(run, [torch.ones(M, M, dtype=torch.float64) for _ in run.W])
+    other = noy2021_thm3.moved(run, [torch.ones(M, M, dtype=torch.float64) for _ in run.W])
     assert not torch.allclose(other.forward(), y)
     assert all(torch.equal(a, b) for a, b in zip(run.h, h, strict=True))
     torch.testing.assert_close(run.forward(), y)

@@ -8,11 +8,12 @@ import torch
 
 from overparam.bounds import noy2021
 from overparam.errors import ParameterError
-from overparam.gated import depth, lowrank, speed, transform
-from overparam.gated.kernel import initial_lambda_max
-from overparam.nets.gated import GatedRuns
-from overparam.timings import interleaved, relative
-from overparam.train import RegressionLoss, gradient_descent
+from overparam.experiments import noy2021_depth, noy2021_lowrank, noy2021_speed
+from overparam.experiments.noy2021_timings import interleaved, relative
+from overparam.models.gated import GatedRuns
+from overparam.theory import equivalent_relu
+from overparam.theory.finite_kernels import initial_lambda_max
+from overparam.training import RegressionLoss, gradient_descent
 
 
 def unit_inputs(n, d, seed=0):
@@ -35,10 +36,10 @@ def worst(found, expected):
     return max(((a - b).norm() / b.norm()).item() for a, b in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("last", transform.LAST)
+@pytest.mark.parametrize("last", equivalent_relu.LAST)
 def test_the_equivalent_net_has_the_features_and_but_for_naive_the_outputs(last):
     run = trained()
-    net = transform.equivalent_relu(run, last=last)
+    net = equivalent_relu.equivalent_relu(run, last=last)
     P, y = net.preactivations(run.x), run.forward()
     assert worst(P[1:-1], run.h[1:-1]) < 1e-10
     assert (worst(P[-1:], run.h[-1:]) < 1e-10) == (last != "nonneg")
@@ -55,30 +56,30 @@ def test_the_equivalent_net_has_the_features_and_but_for_naive_the_outputs(last)
 
 def test_the_weights_are_the_smallest_solution_and_not_the_only_one():
     run = trained()
-    net = transform.equivalent_relu(run, last="linear")
+    net = equivalent_relu.equivalent_relu(run, last="linear")
     R = run.h[1].clamp(min=0)
     torch.testing.assert_close(net.weights[1], run.h[2].T @ torch.linalg.pinv(R.T))
     N = torch.randn(48, 48, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    other = transform.another_weight(net.weights[1], R, N)
+    other = equivalent_relu.another_weight(net.weights[1], R, N)
     torch.testing.assert_close(other @ R.T, net.weights[1] @ R.T)
     assert (other - net.weights[1]).norm() > 1
     assert net.weights[1].norm() < other.norm()
 
 
 def test_equation_49_as_printed_has_the_wrong_shape():
-    assert transform.literal_weight(trained(), 2).shape == (20, 20)
+    assert equivalent_relu.literal_weight(trained(), 2).shape == (20, 20)
 
 
 def test_too_many_inputs_are_refused_or_fitted_by_least_squares():
     run = trained(n=60)
     with pytest.raises(ParameterError, match="so no exact equivalent exists"):
-        transform.equivalent_relu(run)
-    net = transform.equivalent_relu(run, last="linear", cut=1e-12)
+        equivalent_relu.equivalent_relu(run)
+    net = equivalent_relu.equivalent_relu(run, last="linear", cut=1e-12)
     R = run.h[0].clamp(min=0)
     expected = torch.linalg.lstsq(R, run.h[1], driver="gelsd").solution.T
     torch.testing.assert_close(net.weights[0], expected)
     assert net.errors[0].item() == pytest.approx(((R @ expected.T - run.h[1]).norm() / run.h[1].norm()).item())
-    ridge = transform.equivalent_relu(run, last="linear", ridge=1e-2)
+    ridge = equivalent_relu.equivalent_relu(run, last="linear", ridge=1e-2)
     penalty = 1e-2 * torch.linalg.matrix_norm(R, 2) ** 2 * torch.eye(48, dtype=torch.float64)
     torch.testing.assert_close(ridge.weights[0], torch.linalg.solve(R.T @ R + penalty, R.T @ run.h[1]).T)
     assert ridge.weights[0].norm() < net.weights[0].norm()
@@ -87,7 +88,7 @@ def test_too_many_inputs_are_refused_or_fitted_by_least_squares():
 def test_a_cut_drops_small_singular_values_by_either_way():
     for n in (60, 250):  # by the SVD, and by the normal equations
         run = trained(n=n, steps=3)
-        net = transform.equivalent_relu(run, last="linear", cut=0.1)
+        net = equivalent_relu.equivalent_relu(run, last="linear", cut=0.1)
         R = run.h[1].clamp(min=0)
         s = torch.linalg.svdvals(R)
         assert net.ranks[1] == (s > 0.1 * s[0]).sum()
@@ -96,28 +97,28 @@ def test_a_cut_drops_small_singular_values_by_either_way():
 
 def test_the_sequential_fit_uses_the_new_nets_own_features():
     run = trained(n=60)
-    net = transform.equivalent_relu(run, last="linear", cut=1e-12, sequential=True)
+    net = equivalent_relu.equivalent_relu(run, last="linear", cut=1e-12, sequential=True)
     P = net.preactivations(run.x)
     expected = torch.linalg.lstsq(P[1].clamp(min=0), run.h[2], driver="gelsd").solution.T
     torch.testing.assert_close(net.weights[1], expected)
-    plain = transform.equivalent_relu(run, last="linear", cut=1e-12)
+    plain = equivalent_relu.equivalent_relu(run, last="linear", cut=1e-12)
     y = run.forward()
     assert worst([net.outputs(run.x)], [y]) < worst([plain.outputs(run.x)], [y])
     exact = trained()
-    a, b = (transform.equivalent_relu(exact, sequential=sequential) for sequential in (False, True))
+    a, b = (equivalent_relu.equivalent_relu(exact, sequential=sequential) for sequential in (False, True))
     torch.testing.assert_close(a.weights, b.weights)
 
 
 def test_targets_that_cannot_be_had_nonnegative_are_an_error():
     B, H = torch.ones(1, 4, dtype=torch.float64), torch.rand(3, 4, dtype=torch.float64)
     outputs = torch.tensor([[1.0], [0.5], [2.0]], dtype=torch.float64)
-    found = transform.nonnegative_target(H, B, outputs)
+    found = equivalent_relu.nonnegative_target(H, B, outputs)
     assert (found >= 0).all()
     torch.testing.assert_close(found @ B.T, outputs)
     with pytest.raises(ParameterError, match="no nonnegative features"):
-        transform.nonnegative_target(H, B, -outputs, limit=50)
+        equivalent_relu.nonnegative_target(H, B, -outputs, limit=50)
     with pytest.raises(ParameterError, match="last must be one of"):
-        transform.equivalent_relu(None, last="exact")
+        equivalent_relu.equivalent_relu(None, last="exact")
 
 
 def test_weights_of_a_training_can_be_logged_and_trained_on():
@@ -125,7 +126,7 @@ def test_weights_of_a_training_can_be_logged_and_trained_on():
     x, y = unit_inputs(12, 10), torch.randn(12, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     net, loss = GatedRuns("grelu", 10, 48, 3, seeds=[0, 1]), RegressionLoss(y)
     eta = (6 / initial_lambda_max(net, x)).tolist()
-    log = {"W": lambda run: torch.stack(transform.equivalent_relu(run).weights)}
+    log = {"W": lambda run: torch.stack(equivalent_relu.equivalent_relu(run).weights)}
     first = gradient_descent(net, x, loss, eta, 30, log=log, batched=False)
     relu = net.twin("relu").with_weights(first.logs["W"][:, 0].unbind(1))
     second = gradient_descent(relu, x, loss, [e / 50 for e in eta], 5, batched=False)
@@ -140,16 +141,16 @@ def test_layers_at_the_start_are_those_of_a_descent(kind):
     x, net = unit_inputs(6, 5), GatedRuns(kind, 5, 30, 3, seeds=[3, 4])
     run = net.descent(x, 1)
     run.forward()
-    found = list(depth.layers(net, x, 1))
+    found = list(noy2021_depth.layers(net, x, 1))
     torch.testing.assert_close([h for h, _ in found], run.h)
     assert all(torch.equal(gate, own > 0) for (_, gate), own in zip(found[1:], run.gates, strict=True))
 
 
 def test_the_profile_by_depth_is_made_of_its_definitions():
     x, net = unit_inputs(6, 5), GatedRuns("grelu", 5, 30, 3, seeds=[3])
-    profile = depth.depth_profile(net, x)
+    profile = noy2021_depth.depth_profile(net, x)
     pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
-    for k, (h, gate) in enumerate(depth.layers(net, x)):
+    for k, (h, gate) in enumerate(noy2021_depth.layers(net, x)):
         cosines = [torch.cosine_similarity(h[i], h[j], 0).item() for i, j in pairs]
         mean = h.mean(0)
         expected = {
@@ -166,7 +167,7 @@ def test_the_profile_by_depth_is_made_of_its_definitions():
 
 def test_profiles_have_their_wide_limits():
     x = torch.eye(8, 16, dtype=torch.float64)
-    grelu, relu = (depth.depth_profile(GatedRuns(kind, 16, 600, 4, seeds=range(3)), x) for kind in ("grelu", "relu"))
+    grelu, relu = (noy2021_depth.depth_profile(GatedRuns(kind, 16, 600, 4, seeds=range(3)), x) for kind in ("grelu", "relu"))
     np.testing.assert_allclose(grelu["cosine"].mean(0), noy2021.covariances(4, 0.0), atol=0.04)
     overlaps = noy2021.gate_overlap(noy2021.gate_cosines(4, 0.0))
     for profile in (grelu, relu):
@@ -179,9 +180,9 @@ def test_profiles_have_their_wide_limits():
 
 def test_nets_born_dead_at_width_one_die_as_a_coin_falls():
     """At width 1 and one input a unit survives each of k + 1 draws with probability 1/2."""
-    shares = depth.born_dead(1, [1, 3], torch.ones(1, 1, dtype=torch.float64), 20_000, seed=0)
+    shares = noy2021_depth.born_dead(1, [1, 3], torch.ones(1, 1, dtype=torch.float64), 20_000, seed=0)
     np.testing.assert_allclose(shares, [1 - 2.0**-2, 1 - 2.0**-4], atol=0.015)
-    wide = depth.born_dead(16, [5], unit_inputs(10, 4), 200, seed=0)
+    wide = noy2021_depth.born_dead(16, [5], unit_inputs(10, 4), 200, seed=0)
     assert wide.tolist() == [0.0]
 
 
@@ -189,66 +190,66 @@ def test_truncated_factors_are_the_nearest_and_nonnegative_ones_open_every_gate(
     x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
     run = net.descent(x, 0)
     for rank in (4, 64):
-        made = lowrank.factors(net, rank, "svd", x)
+        made = noy2021_lowrank.factors(net, rank, "svd", x)
         s = torch.linalg.svdvals(net.psi(0, 1, x))
         expected = (s[rank:].square().sum() / s.square().sum()).sqrt()
-        assert lowrank.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(expected.item(), abs=1e-12)
-    agreement, opened = lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
+        assert noy2021_lowrank.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(expected.item(), abs=1e-12)
+    agreement, opened = noy2021_lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
     assert agreement.tolist() == [1.0, 1.0]
     assert opened.tolist() == pytest.approx([gate.double().mean().item() for gate in run.gates])
-    made = lowrank.factors(net, 5, "nonnegative", x)
+    made = noy2021_lowrank.factors(net, 5, "nonnegative", x)
     assert all((part >= 0).all() for pair in made for part in pair)
     psi = net.psi(0, 1, x).clamp(min=0)
     s = torch.linalg.svdvals(psi)
-    assert (s[5:].square().sum() / s.square().sum()).sqrt() <= lowrank.relative_error(psi, made[0]) < 0.8
-    _, opened = lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
+    assert (s[5:].square().sum() / s.square().sum()).sqrt() <= noy2021_lowrank.relative_error(psi, made[0]) < 0.8
+    _, opened = noy2021_lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
     assert opened.tolist() == [1.0, 1.0]
 
 
 def test_gates_by_blocks_are_equal_within_blocks():
     x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
-    run = net.with_psi(lowrank.factors(net, 8, "blocks", x)).descent(x, 0)
+    run = net.with_psi(noy2021_lowrank.factors(net, 8, "blocks", x)).descent(x, 0)
     for gate in run.gates:
         assert torch.equal(gate, gate[:, ::8].repeat_interleave(8, 1))
         assert 0.2 < gate.double().mean() < 0.8
     for how, match in (("blocks", "equal blocks"), ("qr", "svd, nonnegative or blocks")):
         with pytest.raises(ParameterError, match=match):
-            lowrank.factors(net, 9, how, x)
+            noy2021_lowrank.factors(net, 9, how, x)
 
 
 def test_products_of_open_gates_alone():
     m, block = 40, 8
     gate = torch.tensor([1.0, 1, 0, 1, 0])
-    spans = speed.open_spans(gate, block)
+    spans = noy2021_speed.open_spans(gate, block)
     assert spans == [(0, 16), (24, 32)]
     W, h, opened = torch.rand(m, m), torch.rand(m), gate.repeat_interleave(block)
-    found = speed.open_product(W, h, spans, [(0, m)], torch.zeros(m))
+    found = noy2021_speed.open_product(W, h, spans, [(0, m)], torch.zeros(m))
     torch.testing.assert_close(found, (W @ h) * opened)
-    found = speed.open_product(W, h, spans, spans, torch.zeros(m))
+    found = noy2021_speed.open_product(W, h, spans, spans, torch.zeros(m))
     torch.testing.assert_close(found, (W @ (h * opened)) * opened)
 
 
 def test_inference_by_blocks_has_the_outputs_of_the_net():
     x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 4, 2, seeds=[0])
     for blocks in (4, 16):
-        made = lowrank.factors(net, blocks, "blocks", x)
+        made = noy2021_lowrank.factors(net, blocks, "blocks", x)
         run = net.with_psi(made).descent(x, 0)
-        fast = speed.BlockInference(run, made)
+        fast = noy2021_speed.BlockInference(run, made)
         torch.testing.assert_close(torch.stack([fast(point) for point in x]), run.forward())
 
 
 def test_ways_to_compute_a_layer_give_what_they_say():
     options = {"seed": 0, "dtype": torch.float64, "device": "cpu"}
-    W, h, _, gate = speed._draws(32, 6, 0, torch.float64, "cpu")
-    ways = speed.batch_products(32, 6, **options)
+    W, h, _, gate = noy2021_speed._draws(32, 6, 0, torch.float64, "cpu")
+    ways = noy2021_speed.batch_products(32, 6, **options)
     torch.testing.assert_close(ways["dense"](), h @ W.T)
     torch.testing.assert_close(ways["ReLU"](), (h @ W.T).clamp(min=0))
     for name in ("bool gates", "bit gates"):
         torch.testing.assert_close(ways[name](), (h @ W.T) * gate)
     assert {"50% zeros", "90% zeros backward", "dense backward"} <= set(ways)
-    W, h, _, gate = speed._draws(32, 1, 0, torch.float64, "cpu")
+    W, h, _, gate = noy2021_speed._draws(32, 1, 0, torch.float64, "cpu")
     h, gate = h[0], gate[0]
-    ways, full = speed.single_products(32, 4, **options), W @ h
+    ways, full = noy2021_speed.single_products(32, 4, **options), W @ h
     torch.testing.assert_close(ways["dense"]().clone(), full)
     ways["open blocks"]().zero_()
     for name in ("gathered rows", "gathering rows"):

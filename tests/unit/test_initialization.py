@@ -7,16 +7,16 @@ import pytest
 import torch
 from scipy import integrate
 
-from overparam import initialization as start
 from overparam.bounds import allenzhu2019 as bounds
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.nets.relu_net import ReLUNet
-from overparam.perturbation import products
-from overparam.perturbation import remainder as remainders
-from overparam.perturbation.responses import partners
-from overparam.train import SquaredLoss
+from overparam.experiments import allenzhu2019 as start
+from overparam.experiments import allenzhu2019_thm4 as remainders
+from overparam.models.deep_relu import ReLUNet
+from overparam.theory.perturbation import products
+from overparam.theory.perturbation.responses import partners
+from overparam.training import SquaredLoss
 
 X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)
 Y = X.y_train[:, None]

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from overparam import kernels
 from overparam.errors import ParameterError
-from overparam.nets.deep_relu import LeakyMLP
+from overparam.models.leaky import LeakyMLP
+from overparam.theory import kernels
 
 
 def sphere(n, d, seed=0):

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from overparam import claims
 from overparam.errors import ParameterError
-from overparam.landscapes import figures as landscape_figures
-from overparam.landscapes import probe as landscape
-from overparam.landscapes.probe import Objective, Probe, gradients, landscapes
-from overparam.nets.cifar_nets import cifar_net
-from overparam.train.checkpoints import Checkpoint
-from overparam.train.recipe import Recipe, error, train
+from overparam.experiments import allenzhu2019_landscape as landscape
+from overparam.experiments import allenzhu2019_surfaces as landscape_figures
+from overparam.experiments.allenzhu2019_landscape import Objective, Probe, gradients, landscapes
+from overparam.models.cifar import cifar_net
+from overparam.record import claims
+from overparam.training.checkpoints import Checkpoint
+from overparam.training.recipe import Recipe, error, train
 
 SHAPE = {"shape": (1, 8, 8), "classes": 4}
 SCALE = (torch.full((1, 1, 1), 0.5, dtype=torch.float64), torch.full((1, 1, 1), 0.25, dtype=torch.float64))

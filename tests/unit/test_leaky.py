@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.train import (
+from overparam.models.leaky import LeakyMLP
+from overparam.training import (
     Checkpoint,
     CrossEntropyLoss,
     ExponentialExcess,
@@ -15,7 +15,7 @@ from overparam.train import (
     gradient_descent,
     stochastic_gradient_descent,
 )
-from overparam.train.stochastic import _order
+from overparam.training.stochastic import _order
 
 N, P, M, L = 7, 4, 6, 3
 ALPHAS = [-1.0, 0.0, 0.5]

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.perturbation import leaky_neighbourhood as near
+from overparam.models.leaky import LeakyMLP
+from overparam.theory.perturbation import leaky_neighbourhood as near
 
 N, P, M, L = 5, 4, 6, 3
 X = torch.randn(N, P, generator=torch.Generator().manual_seed(3), dtype=torch.float64)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from overparam.bounds import frei2019, noy2021
-from overparam.kernels import gated_ntk, leaky_ntk, residual_ntk
-from overparam.nets.gated import GatedRuns
-from overparam.nets.residual import ResidualReLU
+from overparam.models.gated import GatedRuns
+from overparam.models.residual import ResidualReLU
+from overparam.theory.kernels import gated_ntk, leaky_ntk, residual_ntk
 
 
 def inputs(n=6, d=5, seed=0):
@@ -86,7 +86,7 @@ def test_gates_overlap_as_the_covariances_of_the_bounds_say():
 def test_blocks_do_not_show(monkeypatch):
     x = inputs(n=11)
     whole = [residual_ntk(x, 3, 0.4), gated_ntk(x, 3), gated_ntk(x, 3, "relu")]
-    monkeypatch.setattr("overparam.kernels.BLOCK", 4)
+    monkeypatch.setattr("overparam.theory.kernels.BLOCK", 4)
     for expected, found in zip(whole, [residual_ntk(x, 3, 0.4), gated_ntk(x, 3), gated_ntk(x, 3, "relu")], strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-13, atol=1e-13)
         assert torch.equal(found, found.T)

@@ -7,10 +7,10 @@ import torch
 
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.errors import ParameterError
-from overparam.nets.local import LocalRuns, ring, torus
-from overparam.nets.relu_joint import JointRuns
-from overparam.nets.relu_net import ReLUNet
-from overparam.train import SquaredLoss, gradient_descent
+from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring, torus
+from overparam.models.deep_relu import ReLUNet
+from overparam.models.deep_relu_joint import JointRuns
+from overparam.training import SquaredLoss, gradient_descent
 
 J, Q, M, D, L, N = 5, 3, 4, 2, 3, 3
 X = torch.randn(2, N, J, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

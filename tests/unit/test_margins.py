@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 
-from overparam import margins
 from overparam.data import load
-from overparam.nets.residual import ResidualReLU, theta_of
+from overparam.models.residual import ResidualReLU, theta_of
+from overparam.theory import margins
 
 
 def draw(*shape, seed=0):

@@ -8,9 +8,9 @@ import torch
 
 from overparam import memory
 from overparam.errors import MemoryExceeded, ParameterError
-from overparam.kernels import leaky_ntk, relu_cross_gram, relu_gram
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.train import SquaredLoss, descent, gradient_descent
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory.kernels import leaky_ntk, relu_cross_gram, relu_gram
+from overparam.training import SquaredLoss, descent, gradient_descent
 
 
 @pytest.mark.parametrize(

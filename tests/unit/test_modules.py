@@ -7,11 +7,11 @@ import torch
 
 from overparam.data import load
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.nets.modules import LeakyUnit, parameter_count
-from overparam.nets.sequence import LeakyLSTM
-from overparam.nets.vision import LeakyCNN, LeakyViT
-from overparam.train.autograd import module_curves
-from overparam.train.stochastic import _order
+from overparam.models.convolutional import LeakyCNN, LeakyViT
+from overparam.models.modules import LeakyUnit, parameter_count
+from overparam.models.sequence import LeakyLSTM
+from overparam.training.autograd import module_curves
+from overparam.training.stochastic import _order
 
 SMALL_VIT = {"size": 8, "dim": 6, "layers": 2, "heads": 2, "head_dim": 3, "mlp": 10, "head": 12}
 SMALL_CNN = {"size": 8, "width": 3, "hidden": 5}

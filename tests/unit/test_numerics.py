@@ -8,8 +8,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from overparam.errors import ParameterError
-from overparam.kernels import relu_gram
-from overparam.numerics import (
+from overparam.experiments.arora2019_numerics import (
     METHODS,
     complexity_by,
     float32_relu_gram,
@@ -18,6 +17,7 @@ from overparam.numerics import (
     stable_relu_gram,
     turned,
 )
+from overparam.theory.kernels import relu_gram
 
 
 @pytest.fixture

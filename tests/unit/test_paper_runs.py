@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from overparam import bench, paths
+from overparam import paths
+from overparam.run import bench
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import itertools
 import pytest
 import torch
 
-from overparam.nets.relu_net import ReLUNet
-from overparam.perturbation import product_changes
-from overparam.perturbation import products as layer_products
+from overparam.experiments import allenzhu2019_lem86
+from overparam.models.deep_relu import ReLUNet
+from overparam.theory.perturbation import products as layer_products
 
 
 def net_and_masks(m=24, L=3, seed=1):
@@ -25,14 +25,14 @@ def product_of(W, D):
 
 def test_without_a_change_the_norm_is_that_of_the_product():
     net, D = net_and_masks()
-    found = product_changes.changed_weights_norm(net, D, 1, 3, 0.0, iterations=400)
+    found = allenzhu2019_lem86.changed_weights_norm(net, D, 1, 3, 0.0, iterations=400)
     torch.testing.assert_close(found, torch.linalg.matrix_norm(product_of(net.W, D), 2))
 
 
 @pytest.mark.parametrize("omega", [0.01, 0.3])
 def test_aligned_weights_do_at_least_what_random_ones_do_and_no_more_than_allowed(omega):
     net, D = net_and_masks()
-    found = product_changes.changed_weights_norm(net, D, 1, 3, omega, iterations=400)
+    found = allenzhu2019_lem86.changed_weights_norm(net, D, 1, 3, omega, iterations=400)
     generator = torch.Generator().manual_seed(0)
     for _ in range(50):
         changes = torch.randn(3, 24, 24, generator=generator, dtype=torch.float64)
@@ -52,13 +52,13 @@ def test_aligned_weights_have_the_first_order_of_the_best_ones():
     a = [right, D[1] * (net.W[0] @ right), D[2] * (net.W[1] @ (D[1] * (net.W[0] @ right)))]
     b = [D[1] * (net.W[1].T @ (D[2] * (net.W[2].T @ left))), D[2] * (net.W[2].T @ left), left]
     slope = sum(p.norm() * q.norm() for p, q in zip(a, b, strict=True))
-    found = product_changes.changed_weights_norm(net, D, 1, 3, omega, iterations=2000)
+    found = allenzhu2019_lem86.changed_weights_norm(net, D, 1, 3, omega, iterations=2000)
     torch.testing.assert_close((found - sizes[0]) / omega, slope, rtol=1e-4, atol=0)
 
 
 def test_backward_changes_at_the_last_layer_are_the_largest_there_are():
     net, D = net_and_masks(m=7, L=2)
-    found = product_changes.backward_changes(net, D, 2)
+    found = allenzhu2019_lem86.backward_changes(net, D, 2)
     largest = max(3 * net.B[0, list(c)].norm() for c in itertools.combinations(range(7), 2))
     torch.testing.assert_close(found[-1], largest)
 
@@ -77,4 +77,4 @@ def test_backward_changes_are_those_of_explicit_matrices(s):
         change = omega * torch.outer(row, let) / row.norm() / let.norm()
         torch.testing.assert_close(torch.linalg.matrix_norm(change, 2), torch.tensor(omega, dtype=torch.float64))
         row, start = row @ (net.W[l - 1] + change), start @ net.W[l - 1]
-    torch.testing.assert_close(product_changes.backward_changes(net, D, s, omega), torch.stack(expected[::-1]))
+    torch.testing.assert_close(allenzhu2019_lem86.backward_changes(net, D, s, omega), torch.stack(expected[::-1]))

@@ -5,7 +5,7 @@ import json
 import nbformat
 import pytest
 
-from overparam import provenance
+from overparam.record import provenance
 
 
 def notebook(path, code, text="# Title", outputs=()):
@@ -51,7 +51,7 @@ def test_fingerprint_sees_every_source(path, change):
         ),
         ("import overparam\noverparam.kernels.relu_gram(x)", {"kernels:relu_gram", "kernels:BLOCK"}, {"data:load"}),
         (
-            "from overparam.nets.residual import depth_sweep\ndepth_sweep()",
+            "from overparam.models.residual import depth_sweep\ndepth_sweep()",
             {"nets.residual:ResidualReLU"},
             {"nets.two_layer:", "train:"},
         ),
@@ -61,7 +61,7 @@ def test_fingerprint_sees_every_source(path, change):
             {"kernels:", "data:describe"},
         ),
         (
-            "from overparam.train import gradient_descent\ngradient_descent()",
+            "from overparam.training import gradient_descent\ngradient_descent()",
             {"train:", "train.descent:_descend", "train.checkpoints:training_key"},
             {"nets.residual:", "train.losses:halving_step"},
         ),

@@ -6,8 +6,7 @@ import torch
 from scipy.optimize import minimize
 
 from overparam.errors import ParameterError
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.rademacher import (
+from overparam.experiments.arora2019_rademacher import (
     Features,
     ascent,
     auxiliary_closed_form,
@@ -17,6 +16,7 @@ from overparam.rademacher import (
     linearised_suprema,
     project,
 )
+from overparam.models.two_layer import TwoLayerReLU
 
 N, D, M, SEEDS = 7, 4, 12, [0, 1]
 

@@ -8,11 +8,11 @@ from torch.nn.functional import cross_entropy, pad
 
 from overparam.data import sources
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.landscapes.tasks import balanced, image_task, pairs, pooled, relabelled
-from overparam.nets.cifar_nets import cifar_net, net_title
-from overparam.nets.modules import parameter_count
-from overparam.train.checkpoints import Checkpoint
-from overparam.train.recipe import Recipe, augmented, train
+from overparam.experiments.allenzhu2019_tasks import balanced, image_task, pairs, pooled, relabelled
+from overparam.models.cifar import cifar_net, net_title
+from overparam.models.modules import parameter_count
+from overparam.training.checkpoints import Checkpoint
+from overparam.training.recipe import Recipe, augmented, train
 
 SMALL = {"shape": (1, 8, 8), "classes": 4}
 SCALE = (torch.full((1, 1, 1), 0.5, dtype=torch.float64), torch.full((1, 1, 1), 0.25, dtype=torch.float64))

@@ -8,10 +8,10 @@ import torch
 
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
-from overparam.nets.relu_net import ReLUNet, WideLayer
-from overparam.perturbation import attacks
-from overparam.perturbation.changes import Start, unchanged
-from overparam.perturbation.neighbourhood import PAST_ZERO
+from overparam.models.deep_relu import ReLUNet, WideLayer
+from overparam.theory.perturbation import attacks
+from overparam.theory.perturbation.changes import Start, unchanged
+from overparam.theory.perturbation.neighbourhood import PAST_ZERO
 
 P, M, L = 4, 10, 3
 X = load("sphere", n_train=2, n_test=0, d=P, seed=2).x_train

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from overparam.data import load
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.nets.direct_leaky import DirectDescent
-from overparam.nets.relu_net import ReLUNet, WideLayer, gram_root
-from overparam.nets.relu_runs import ReLURuns
-from overparam.train import SquaredLoss, gradient_descent
+from overparam.models.deep_relu import ReLUNet, WideLayer, gram_root
+from overparam.models.deep_relu_runs import ReLURuns
+from overparam.models.leaky import LeakyMLP
+from overparam.models.leaky_direct import DirectDescent
+from overparam.training import SquaredLoss, gradient_descent
 
 P, M, D, L, N = 5, 12, 2, 3, 4
 TAUS = [None, 0.3]

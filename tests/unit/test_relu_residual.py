@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 from overparam.data import load
-from overparam.nets.relu_net import ReLUNet
-from overparam.perturbation.attacks import aligned_flip, random
-from overparam.perturbation.changes import Start
-from overparam.perturbation.trunk import Trunk
+from overparam.models.deep_relu import ReLUNet
+from overparam.theory.perturbation.attacks import aligned_flip, random
+from overparam.theory.perturbation.changes import Start
+from overparam.theory.perturbation.trunk import Trunk
 
 X = load("sphere", n_train=3, n_test=0, d=5, transform="unit_bias", seed=1).x_train
 OMEGAS = [0.02, 0.1]

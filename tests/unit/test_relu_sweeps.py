@@ -5,10 +5,10 @@ import pytest
 
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
-from overparam.nets.relu_net import ReLUNet, WideLayer
-from overparam.perturbation import attacks as relu_attacks
-from overparam.perturbation import sweeps as relu_sweeps
-from overparam.perturbation.changes import Start
+from overparam.experiments import allenzhu2019_attacks as relu_sweeps
+from overparam.models.deep_relu import ReLUNet, WideLayer
+from overparam.theory.perturbation import attacks as relu_attacks
+from overparam.theory.perturbation.changes import Start
 
 X = load("sphere", n_train=3, n_test=0, d=4, seed=2).x_train
 OMEGAS = np.array([0.01, 0.05, 0.3])

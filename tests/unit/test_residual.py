@@ -8,11 +8,11 @@ import torch
 
 from overparam.bounds import frei2019
 from overparam.data import load
-from overparam.depth import gradients_in_training, train_at_depth
 from overparam.errors import ParameterError
-from overparam.nets.residual import ResidualReLU, ResidualRuns, theta_of
-from overparam.perturbation import neighbourhood as near
-from overparam.train import LogisticLoss, gradient_descent
+from overparam.experiments.frei2019 import gradients_in_training, train_at_depth
+from overparam.models.residual import ResidualReLU, ResidualRuns, theta_of
+from overparam.theory.perturbation import neighbourhood as near
+from overparam.training import LogisticLoss, gradient_descent
 
 D, M, DEPTH = 5, 8, 4
 RULES = ["1/L", "1/sqrtL", "plain"]

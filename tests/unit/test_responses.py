@@ -9,10 +9,10 @@ import torch
 from overparam.bounds import frei2019
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.nets.residual import ResidualReLU, theta_of
-from overparam.perturbation import neighbourhood as near
-from overparam.perturbation import responses
-from overparam.train import LogisticLoss
+from overparam.models.residual import ResidualReLU, theta_of
+from overparam.theory.perturbation import neighbourhood as near
+from overparam.theory.perturbation import responses
+from overparam.training import LogisticLoss
 
 D, M, DEPTH = 5, 40, 4
 RULES = ["1/L", "1/sqrtL", "plain"]

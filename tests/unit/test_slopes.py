@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from overparam import slopes
 from overparam.data import load
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.nets.direct_leaky import DirectMLP
-from overparam.train import CrossEntropyLoss, SquaredLoss, stochastic_gradient_descent
+from overparam.experiments import guo2024
+from overparam.models.leaky import LeakyMLP
+from overparam.models.leaky_direct import DirectMLP
+from overparam.training import CrossEntropyLoss, SquaredLoss, stochastic_gradient_descent
 
 N, P, M, D, L = 11, 9, 6, 3, 3
 ALPHAS = [-1.0, 0.0, 0.5]
@@ -47,29 +47,29 @@ def test_curves_have_the_slope_and_the_draw_as_axes(name, classes):
     data = [load(name, n_train=30, n_test=10, seed=s) for s in (0, 1)]
     options = {"m": 8, "L": 2, "eta": 1e-3, "epochs": 3, "batch": 10, "at": [0, 3]}
     options |= {"dtype": torch.float64, "device": "cpu", "classes": classes}
-    curves = slopes.leaky_curves(data, [0, 1], ALPHAS, **options)
+    curves = guo2024.leaky_curves(data, [0, 1], ALPHAS, **options)
     assert curves["train"].shape == (3, 2, 4)
     assert curves["test"].shape == (3, 2, 2)
     assert ("accuracy" in curves) == bool(classes)
-    alone = slopes.leaky_curves(data[1:], [1], ALPHAS[1:2], **options)
+    alone = guo2024.leaky_curves(data[1:], [1], ALPHAS[1:2], **options)
     np.testing.assert_allclose(curves["train"][1, 1], alone["train"][0, 0], rtol=1e-12)
 
 
 def test_comparisons_by_hand():
     values = np.array([[1.0, 2.0], [3.0, 1.0], [4.0, 4.0]])
-    assert slopes.share_of_wins(values, ALPHAS) == 0.5
-    assert slopes.inversions(values, ALPHAS, [-1.0, 0.0, 0.5]) == 0
-    assert slopes.inversions(values, ALPHAS, [0.5, 0.0, -1.0]) == 3
-    assert slopes.mean_ratio(values, ALPHAS, -1.0, 0.0) == 0.75
-    assert slopes.mean_ratio(values, ALPHAS, 0.5, None) == 4 / 1.5
+    assert guo2024.share_of_wins(values, ALPHAS) == 0.5
+    assert guo2024.inversions(values, ALPHAS, [-1.0, 0.0, 0.5]) == 0
+    assert guo2024.inversions(values, ALPHAS, [0.5, 0.0, -1.0]) == 3
+    assert guo2024.mean_ratio(values, ALPHAS, -1.0, 0.0) == 0.75
+    assert guo2024.mean_ratio(values, ALPHAS, 0.5, None) == 4 / 1.5
 
 
 @pytest.mark.parametrize(("name", "classes"), [("guo-synthetic", 0), ("fashion-sample", 10)])
 def test_full_batch_curves_are_those_of_one_batch_of_everything(name, classes):
     data = [load(name, n_train=12, n_test=10, seed=s) for s in (0, 1)]
     options = {"m": 8, "L": 2, "eta": 1e-3, "at": [0, 2], "dtype": torch.float64, "device": "cpu", "classes": classes}
-    expected = slopes.leaky_curves(data, [0, 1], ALPHAS, epochs=3, batch=12, **options)
+    expected = guo2024.leaky_curves(data, [0, 1], ALPHAS, epochs=3, batch=12, **options)
     loss = CrossEntropyLoss if classes else lambda y: SquaredLoss(y, "mean")
-    curves = slopes.descent_curves(data, [0, 1], ALPHAS, loss, steps=3, **options)
+    curves = guo2024.descent_curves(data, [0, 1], ALPHAS, loss, steps=3, **options)
     for name in ("train", "test"):
         np.testing.assert_allclose(curves[name], expected[name], rtol=1e-9)

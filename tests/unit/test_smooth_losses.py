@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from overparam import rates
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.nets.relu_runs import ReLURuns
-from overparam.train import Checkpoint, SquaredLoss, gradient_descent
-from overparam.train.smooth_losses import SmoothLoss
-from overparam.train.subsets import subset, subset_descent
+from overparam.experiments.allenzhu2019_thm6 import SmoothLoss
+from overparam.models.deep_relu_runs import ReLURuns
+from overparam.theory import fits
+from overparam.training import Checkpoint, SquaredLoss, gradient_descent
+from overparam.training.subsets import subset, subset_descent
 
 KINDS = ["squares", "pl", "quartic", "power8", "bounded"]
 R = torch.linspace(-4, 4, 8001, dtype=torch.float64)[:, None]
@@ -119,17 +119,17 @@ def test_bad_batches_are_refused():
 
 def test_rates_of_exact_curves():
     t = np.arange(300)
-    assert rates.exponential(3 * np.exp(-0.02 * t)) == pytest.approx((0.02, 1))
-    assert rates.power(5 * np.maximum(t, 1) ** -2.0) == pytest.approx((-2, 1))
+    assert fits.exponential(3 * np.exp(-0.02 * t)) == pytest.approx((0.02, 1))
+    assert fits.power(5 * np.maximum(t, 1) ** -2.0) == pytest.approx((-2, 1))
     late = np.exp(-np.where(t < 90, 0.2 * t, 18 + 0.02 * (t - 90)))
-    assert rates.exponential(late) == pytest.approx((0.02, 1))
-    assert rates.exponential(late, share=0.9)[1] < 0.9
+    assert fits.exponential(late) == pytest.approx((0.02, 1))
+    assert fits.exponential(late, share=0.9)[1] < 0.9
     floor = np.maximum(np.exp(-0.1 * t), 1e-6)
-    assert rates.exponential(floor, until=1e-6) == pytest.approx((0.1, 1), rel=1e-3)
-    assert rates.first_below(floor, 1e-6) == np.ceil(np.log(1e6) / 0.1)
-    assert rates.first_below(floor, 1e-7) == 300
-    assert rates.falls(np.array([3.0, 2, 2.5, 1])) == pytest.approx(2 / 3)
-    assert rates.spread([2, 8, 4]) == 4
+    assert fits.exponential(floor, until=1e-6) == pytest.approx((0.1, 1), rel=1e-3)
+    assert fits.first_below(floor, 1e-6) == np.ceil(np.log(1e6) / 0.1)
+    assert fits.first_below(floor, 1e-7) == 300
+    assert fits.falls(np.array([3.0, 2, 2.5, 1])) == pytest.approx(2 / 3)
+    assert fits.spread([2, 8, 4]) == 4
 
 
 def test_a_line_has_scipys_slope_and_fit():
@@ -137,8 +137,8 @@ def test_a_line_has_scipys_slope_and_fit():
 
     x, y = np.random.default_rng(0).normal(size=(2, 20))
     expected = linregress(x, y)
-    assert rates.line(x, y) == pytest.approx((expected.slope, expected.rvalue**2))
+    assert fits.line(x, y) == pytest.approx((expected.slope, expected.rvalue**2))
     y[3] = np.nan
     expected = linregress(np.delete(x, 3), np.delete(y, 3))
-    assert rates.line(x, y) == pytest.approx((expected.slope, expected.rvalue**2))
-    assert np.isnan(rates.line([1, 1, 1], [1, 2, 3])[0])
+    assert fits.line(x, y) == pytest.approx((expected.slope, expected.rvalue**2))
+    assert np.isnan(fits.line([1, 1, 1], [1, 2, 3])[0])

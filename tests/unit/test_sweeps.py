@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.sweeps import loglog_slope, record_steps, width_scale_sweep
+from overparam.experiments.arora2019 import record_steps, width_scale_sweep
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory.fits import loglog_slope
 
 
 def unit_rows(n, d):

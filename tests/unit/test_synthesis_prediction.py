@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.synthesis import prediction
-from overparam.synthesis.prediction import Net
+from overparam.experiments import synthesis_ntk
+from overparam.experiments.synthesis_ntk import Net
 
 NETS = [Net("arora"), *(Net(family, 3) for family in ("allenzhu", "frei", "noy", "guo")), Net("guo", 2, 0.3)]
 
@@ -44,7 +44,7 @@ def test_a_step_of_descent_moves_the_outputs_by_a_column_of_the_kernel(net):
 def test_wide_nets_have_the_limit_kernel_in_its_units(net):
     x = inputs()
     expected = [net.limit(x, m) for m in (64, 1024)]
-    found = [prediction.starts(net, x, m, range(4))[1] for m in (64, 1024)]
+    found = [synthesis_ntk.starts(net, x, m, range(4))[1] for m in (64, 1024)]
     errors = [
         ((a - b).square().sum((1, 2)).mean().sqrt() / b.norm()).item() for a, b in zip(found, expected, strict=True)
     ]
@@ -59,67 +59,67 @@ def test_an_unknown_net_is_refused():
 
 def test_the_prediction_is_that_of_a_loop():
     gram, cross, residual = problem()
-    eta = 1.9 / prediction.largest(gram)
+    eta = 1.9 / synthesis_ntk.largest(gram)
     r, change, losses = residual.clone(), torch.zeros(3, 2, dtype=torch.float64), []
     for _ in range(8):
         losses.append(r.square().sum(1) / 2)
         last, change = change, change + eta * r @ cross.T
         r = r - eta * r @ gram
-    torch.testing.assert_close(prediction.predicted_loss(gram, residual, eta, 7), torch.stack(losses, 1))
-    torch.testing.assert_close(prediction.predicted_change(gram, cross, residual, eta, 7), last)
+    torch.testing.assert_close(synthesis_ntk.predicted_loss(gram, residual, eta, 7), torch.stack(losses, 1))
+    torch.testing.assert_close(synthesis_ntk.predicted_change(gram, cross, residual, eta, 7), last)
 
 
 def test_every_run_may_have_its_own_kernel_and_step():
     gram, cross, residual = problem()
     grams, etas = torch.stack([gram, 2 * gram, 3 * gram]), torch.tensor([0.1, 0.05, 0.1 / 3], dtype=torch.float64)
-    same = prediction.predicted_loss(gram, residual, 0.1, 5)
-    torch.testing.assert_close(prediction.predicted_loss(grams, residual, etas, 5), same)
+    same = synthesis_ntk.predicted_loss(gram, residual, 0.1, 5)
+    torch.testing.assert_close(synthesis_ntk.predicted_loss(grams, residual, etas, 5), same)
     crosses = torch.stack([cross, 2 * cross, 3 * cross])
-    expected = prediction.predicted_change(gram, cross, residual, 0.1, 5)
-    torch.testing.assert_close(prediction.predicted_change(grams, crosses, residual, etas, 5), expected)
+    expected = synthesis_ntk.predicted_change(gram, cross, residual, 0.1, 5)
+    torch.testing.assert_close(synthesis_ntk.predicted_change(grams, crosses, residual, etas, 5), expected)
 
 
 def test_steps_are_those_of_the_curve():
     gram, _, residual = problem()
-    eta = 1.8 / prediction.largest(gram)
-    curve = prediction.predicted_loss(gram, residual, eta, 400)
+    eta = 1.8 / synthesis_ntk.largest(gram)
+    curve = synthesis_ntk.predicted_loss(gram, residual, eta, 400)
     expected = (curve <= 0.001 * curve[:, :1]).int().argmax(1)
-    assert prediction.predicted_steps(gram, residual, eta, 0.001).tolist() == expected.tolist()
-    assert prediction.predicted_steps(gram, residual, eta, 1.0).tolist() == [0, 0, 0]
-    assert prediction.predicted_steps(gram, residual, eta, 0.001, most=2).tolist() == [2, 2, 2]
+    assert synthesis_ntk.predicted_steps(gram, residual, eta, 0.001).tolist() == expected.tolist()
+    assert synthesis_ntk.predicted_steps(gram, residual, eta, 1.0).tolist() == [0, 0, 0]
+    assert synthesis_ntk.predicted_steps(gram, residual, eta, 0.001, most=2).tolist() == [2, 2, 2]
     with pytest.raises(ParameterError, match="exceeds"):
-        prediction.predicted_steps(gram, residual, 2.1 / prediction.largest(gram), 0.1)
+        synthesis_ntk.predicted_steps(gram, residual, 2.1 / synthesis_ntk.largest(gram), 0.1)
 
 
 @pytest.mark.parametrize("net", NETS)
 def test_wide_nets_train_as_predicted(net):
     x, x_test, m = inputs(), inputs(4, seed=1), 1000
     y = torch.tensor([1.0, -1, 1, 1, -1], dtype=torch.float64)
-    outputs, kernels = prediction.starts(net, torch.cat([x, x_test]), m, [0, 1])
-    eta = 0.5 / prediction.largest(kernels[:, :5, :5])
-    loss, change = prediction.train(net, x, y, m, eta, 20, seeds=[0, 1], x_test=x_test)
+    outputs, kernels = synthesis_ntk.starts(net, torch.cat([x, x_test]), m, [0, 1])
+    eta = 0.5 / synthesis_ntk.largest(kernels[:, :5, :5])
+    loss, change = synthesis_ntk.train(net, x, y, m, eta, 20, seeds=[0, 1], x_test=x_test)
     residual = y - outputs[:, :5]
-    predicted = prediction.predicted_loss(kernels[:, :5, :5], residual, eta, 20)
-    assert prediction.deviation(loss, predicted, 0.05).max() < 0.3
-    expected = prediction.predicted_change(kernels[:, :5, :5], kernels[:, 5:, :5], residual, eta, 20)
+    predicted = synthesis_ntk.predicted_loss(kernels[:, :5, :5], residual, eta, 20)
+    assert synthesis_ntk.deviation(loss, predicted, 0.05).max() < 0.3
+    expected = synthesis_ntk.predicted_change(kernels[:, :5, :5], kernels[:, 5:, :5], residual, eta, 20)
     assert ((change - expected).norm(dim=1) / expected.norm(dim=1)).max() < 0.2
 
 
 def test_measured_steps_double_until_they_suffice():
     net, x = Net("frei", 2), inputs()
     y = torch.tensor([1.0, -1, 1, 1, -1], dtype=torch.float64)
-    eta = 0.5 / prediction.largest(net.limit(x, 64))
-    loss, _ = prediction.train(net, x, y, 64, eta, 200, seeds=[3, 4])
+    eta = 0.5 / synthesis_ntk.largest(net.limit(x, 64))
+    loss, _ = synthesis_ntk.train(net, x, y, 64, eta, 200, seeds=[3, 4])
     expected = (loss <= 0.05 * loss[:, :1]).int().argmax(1).tolist()
     settings = {"seeds": [3, 4], "share": 0.05, "first": 2}
     assert min(expected) > 2
-    assert prediction.measured_steps(net, x, y, 64, eta, **settings, most=200).tolist() == expected
-    assert prediction.measured_steps(net, x, y, 64, eta, **settings, most=2).tolist() == [2, 2]
+    assert synthesis_ntk.measured_steps(net, x, y, 64, eta, **settings, most=200).tolist() == expected
+    assert synthesis_ntk.measured_steps(net, x, y, 64, eta, **settings, most=2).tolist() == [2, 2]
 
 
 def test_labels_are_mixed_in_nested_shares():
     y = torch.ones(40, dtype=torch.float64)
-    rows = prediction.mixed_labels(y, [0, 0.5, 1], 0)
+    rows = synthesis_ntk.mixed_labels(y, [0, 0.5, 1], 0)
     assert torch.equal(rows[0], y)
     assert torch.equal(rows.abs(), torch.ones_like(rows))
     changed = rows < 0
@@ -129,29 +129,29 @@ def test_labels_are_mixed_in_nested_shares():
 
 def test_rates_and_deviations_by_hand():
     gram = torch.diag(torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64))
-    assert prediction.condition(gram) == 4
+    assert synthesis_ntk.condition(gram) == 4
     eta = 2 / 5
-    assert prediction.best_rate(gram) == pytest.approx(1 - max(abs(1 - eta), abs(1 - 4 * eta)))
+    assert synthesis_ntk.best_rate(gram) == pytest.approx(1 - max(abs(1 - eta), abs(1 - 4 * eta)))
     predicted = torch.tensor([[1.0, 0.5, 0.1, 0.001]])
     measured = torch.tensor([[1.0, 0.25, 0.2, 0.5]])
-    assert prediction.deviation(measured, predicted, 0.01).item() == pytest.approx(torch.tensor(2.0).log().item())
+    assert synthesis_ntk.deviation(measured, predicted, 0.01).item() == pytest.approx(torch.tensor(2.0).log().item())
     measured[0, 1] = torch.nan
-    assert prediction.deviation(measured, predicted, 0.01).isnan().all()
-    assert prediction.r_squared(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 2, 4])).item() == pytest.approx(0.5)
+    assert synthesis_ntk.deviation(measured, predicted, 0.01).isnan().all()
+    assert synthesis_ntk.r_squared(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 2, 4])).item() == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("net", NETS[:2])
 def test_a_comparison_puts_its_own_parts_together(net):
     x, x_test, m, seeds = inputs(), inputs(4, seed=1), 256, [0, 1]
     y = torch.tensor([1.0, -1, 1, 1, -1], dtype=torch.float64)
-    found = prediction.compare(net, x, y, x_test, m, share=0.9, level=0.05, seeds=seeds)
-    eta = 0.9 / prediction.largest(net.limit(x, m))
-    loss, _ = prediction.train(net, x, y, m, eta, found["loss"].shape[1] - 1, seeds=seeds)
+    found = synthesis_ntk.compare(net, x, y, x_test, m, share=0.9, level=0.05, seeds=seeds)
+    eta = 0.9 / synthesis_ntk.largest(net.limit(x, m))
+    loss, _ = synthesis_ntk.train(net, x, y, m, eta, found["loss"].shape[1] - 1, seeds=seeds)
     torch.testing.assert_close(found["loss"], loss)
     last = (found["infinite"][:, -1] / found["infinite"][:, 0]).max()
     assert last <= 0.05 < (found["infinite"][:, -2] / found["infinite"][:, 0]).max()
     torch.testing.assert_close(found["finite"][:, 0], loss[:, 0])
-    expected = prediction.deviation(loss, found["finite"], 0.05)
+    expected = synthesis_ntk.deviation(loss, found["finite"], 0.05)
     torch.testing.assert_close(found["deviation finite"], expected)
     assert found["r2 finite"].shape == found["r2 infinite"].shape == (2,)
 
@@ -160,19 +160,19 @@ def test_both_steps_are_at_the_largest_stable_step_of_their_own_kernel():
     net, x, m = Net("noy", 2), inputs(), 64
     labels = torch.tensor([[1.0, -1, 1, 1, -1], [1, 1, 1, 1, 1]], dtype=torch.float64)
     options = {"level": 0.1, "seeds": [0, 1], "most": 50}
-    found = prediction.both_steps(net, x, labels, m, share=0.9, **options)
+    found = synthesis_ntk.both_steps(net, x, labels, m, share=0.9, **options)
     assert found.shape == (2, 3, 2)
-    outputs, kernels = prediction.starts(net, x, m, [0, 1])
+    outputs, kernels = synthesis_ntk.starts(net, x, m, [0, 1])
     limit = net.limit(x, m)
     for y, (expected, own, measured) in zip(labels, found, strict=True):
-        again = prediction.predicted_steps(limit, y - outputs, 1.8 / prediction.largest(limit), 0.1)
+        again = synthesis_ntk.predicted_steps(limit, y - outputs, 1.8 / synthesis_ntk.largest(limit), 0.1)
         assert expected.tolist() == again.tolist()
         alone = [
-            prediction.predicted_steps(k, (y - u)[None], 1.8 / prediction.largest(k), 0.1)
+            synthesis_ntk.predicted_steps(k, (y - u)[None], 1.8 / synthesis_ntk.largest(k), 0.1)
             for k, u in zip(kernels, outputs, strict=True)
         ]
         assert own.tolist() == torch.cat(alone).tolist()
-        loss, _ = prediction.train(net, x, y, m, 1.8 / prediction.largest(kernels), 50, seeds=[0, 1])
+        loss, _ = synthesis_ntk.train(net, x, y, m, 1.8 / synthesis_ntk.largest(kernels), 50, seeds=[0, 1])
         below = loss <= 0.1 * loss[:, :1]
         assert measured.tolist() == torch.where(below.any(1), below.int().argmax(1), 50).tolist()
 
@@ -181,7 +181,7 @@ def test_distances_are_relative():
     net, x = Net("guo", 2), inputs()
     limit, (_, kernel) = net.limit(x, 32), net.start(x, 32, 5)
     expected = (((kernel - limit) ** 2).sum() / (limit**2).sum()).sqrt()
-    torch.testing.assert_close(prediction.distances(net, x, 32, [5]), expected[None])
+    torch.testing.assert_close(synthesis_ntk.distances(net, x, 32, [5]), expected[None])
 
 
 def test_coordinates_keep_inner_products():

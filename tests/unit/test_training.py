@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.nets.deep_relu import LeakyMLP
-from overparam.nets.residual import ResidualReLU
-from overparam.nets.two_layer import TwoLayerReLU
-from overparam.train import Checkpoint, SquaredLoss, fast_products, gradient_descent, halving_step
+from overparam.models.leaky import LeakyMLP
+from overparam.models.residual import ResidualReLU
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.training import Checkpoint, SquaredLoss, fast_products, gradient_descent, halving_step
 
 
 def sphere(n, d, seed=0):

@@ -1,0 +1,1 @@
+"""Parts of single notebooks or papers that wait here until their pages are rewritten, and then go."""

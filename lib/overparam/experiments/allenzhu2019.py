@@ -1,0 +1,107 @@
+"""The deep ReLU net of Allen-Zhu et al. 2019 at its random start: norms layer by layer, separation, Gram matrices."""
+
+import numpy as np
+import torch
+
+from ..errors import ParameterError
+from ..models.deep_relu import ReLUNet, unit
+from ..theory.perturbation.responses import partners
+
+
+def at_seeds(measure, *settings, seeds, **options):
+    """{name: (S, ...) float64 array} of what measure(net, seed), a dict, gives of ReLUNet(*settings) with each seed."""
+    rows = []
+    for seed in seeds:
+        found = measure(ReLUNet(*settings, seed=seed, **options), seed)
+        rows.append({name: torch.as_tensor(value).double().cpu() for name, value in found.items()})
+    return {name: torch.stack([row[name] for row in rows]).numpy() for name in rows[0]}
+
+
+def norm_chain(m, L, trials, *, seed):
+    """|h_0|, .., |h_L| of one input in `trials` nets, (trials, L + 1): their exact law, without a matrix.
+
+    m |h_l|^2 / (2 |h_{l-1}|^2) is chi-square with w degrees of freedom, w ~ B(m, 1/2), and so for |h_0|^2.
+    Source: Allen-Zhu et al. 2019, Fact 7.2.
+    """
+    generator = np.random.default_rng(seed)
+    active = generator.binomial(m, 0.5, size=(trials, L + 1))
+    steps = generator.chisquare(np.maximum(active, 1)) * (active > 0) * (2 / m)
+    return np.sqrt(np.cumprod(steps, axis=1))
+
+
+def outside(norms, eps):
+    """Share of the nets in which some of the norms (trials, layers) is outside [1 - eps, 1 + eps]."""
+    return float((np.abs(np.asarray(norms) - 1) > eps).any(1).mean())
+
+
+def separations(net, x, others):
+    """|(I - ĥ_l ĥ_l^T) h'_l| of pairs x, others (n, p) at l = 0..L, (n, L + 1).
+
+    Source: Allen-Zhu et al. 2019, Lemma 7.5.
+    """
+    parts = []
+    for a, b in zip(net.forward(x)[1], net.forward(others)[1], strict=True):
+        a = a / a.norm(dim=1, keepdim=True)
+        difference = b - a * b.norm(dim=1, keepdim=True)  # parallel to b - a, which keeps the digits of close pairs
+        parts.append((difference - a * (a * difference).sum(1, keepdim=True)).norm(dim=1))
+    return torch.stack(parts, -1)
+
+
+def near_pair(n, p, delta, *, seed):
+    """n unit inputs (n, p) with last coordinate 1/sqrt 2, the first two at distance delta, and labels (n,), +1 or -1.
+
+    The first two have opposite labels. The others are drawn at random, again where one is nearer than delta to one
+    before it. float64. Raises ParameterError where so many do not fit. Source: Allen-Zhu et al. 2019, Assumption 2.1.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    draw = lambda count: torch.randn(count, p - 1, generator=generator, dtype=torch.float64)  # noqa: E731
+    first = draw(1) / 2**0.5
+    first = first / first.norm() / 2**0.5
+    second = partners(first * 2**0.5, torch.tensor([delta * 2**0.5]), seed=seed + 1) / 2**0.5
+    z = torch.cat([first, second])
+    for more in draw(1000 * n):
+        if len(z) >= n:
+            break
+        more = more[None] / more.norm() / 2**0.5
+        if torch.cdist(more, z).min() >= delta:
+            z = torch.cat([z, more])
+    else:
+        raise ParameterError(f"{n} points of a sphere in {p - 1} dimensions do not keep a distance of {delta}")
+    labels = torch.randint(2, (n,), generator=generator) * 2.0 - 1
+    labels[1] = -labels[0]
+    return torch.cat([z, torch.full((n, 1), 0.5**0.5, dtype=torch.float64)], 1), labels.double()
+
+
+def last_gram(net, x):
+    """H_ik = <dy(x_i)/dW_L, dy(x_k)/dW_L> of the first output, (n, n): |sum_i v_i dy(x_i)/dW_L|_F^2 = v^T H v."""
+    g, h = net.forward(x)
+    p = unit(x, net.d) @ net.B * (g[-1] >= 0)
+    return (p @ p.T) * (h[-2] @ h[-2].T)
+
+
+def smallest_gradient(gram):
+    """min_i 1/(H^-1)_ii, (), a lower bound of v^T H v over all v with max_i |v_i| = 1; H: (n, n), positive definite.
+
+    Source: Allen-Zhu et al. 2019, Lemma 9.3, for all loss vectors at once; ours.
+    """
+    return 1 / torch.linalg.inv(gram).diagonal().max()
+
+
+def gaussian_gap(alpha, delta, nodes=40):
+    """E(relu(g_1) - relu(alpha g_1 + delta g_2))^2 of independent g_1, g_2 ~ N(0, 2) by quadrature over the angle.
+
+    alpha, delta: numbers or arrays of one shape, delta > 0. Gauss-Legendre between the kinks, so exact to rounding.
+    Source: Allen-Zhu et al. 2019, Claim 7.6.
+    """
+    alpha, delta = np.broadcast_arrays(np.asarray(alpha, dtype=float), np.asarray(delta, dtype=float))
+    turn = np.arctan2(-alpha, delta)  # alpha cos + delta sin is 0 here and half a circle on
+    kinks = np.stack([np.full(turn.shape, -np.pi / 2), np.full(turn.shape, np.pi / 2), turn, turn + np.pi], -1)
+    kinks = np.sort((kinks + np.pi / 2) % (2 * np.pi), axis=-1) - np.pi / 2
+    ends = np.concatenate([kinks, kinks[..., :1] + 2 * np.pi], -1)
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    half = np.diff(ends)[..., None] / 2
+    angle = ends[..., :-1, None] + half * (points + 1)
+    gap = np.maximum(np.cos(angle), 0) - np.maximum(
+        alpha[..., None, None] * np.cos(angle) + delta[..., None, None] * np.sin(angle), 0
+    )
+    return (2 / np.pi * (gap**2 * weights * half).sum((-2, -1)))[()]

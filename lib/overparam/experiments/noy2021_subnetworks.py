@@ -1,0 +1,113 @@
+"""The subnetworks F_k, G_k and Z_{ka,kb} of a gated net at its inputs, and what the theory asks of them.
+
+F_k = B D_L W_L .. D_k W_k D_{k-1}, (d_y, m), F_{L+1} = B D_L; G_k = D_k W_k .. D_1 W_1 D_0 C, (m, d_x), G_0 = D_0 C;
+Z_{ka,kb} = D_ka W_ka .. W_{kb+1} D_kb. All are of one input, whose gates they hold; `run` is a descent of one run, at
+its current weights and inputs. G_k x is the activation h_k, and y = F_{k+1} h_k.
+Source: Noy et al. 2021, eqs. (3), (10).
+"""
+
+import torch
+
+from ..theory.finite_kernels import jacobian_rows
+
+ENTRIES = 2**26  # of the G_k that are held at once
+
+
+def right_parts(run, rows=slice(None)):
+    """[G_0, .., G_L] of the inputs `rows`, each (n, m, d_x)."""
+    run.forward()
+    found = [(run.h[0][rows] > 0).unsqueeze(-1) * run.C]
+    for W, gate in zip(run.W, run.gates, strict=True):
+        found.append((W @ found[-1]).mul_(gate[rows].unsqueeze(-1)))
+    return found
+
+
+def left_parts(run):
+    """[F_1, .., F_{L+1}], each (n, d_y, m)."""
+    rest = jacobian_rows(run)
+    return [(rest[0] @ run.W[0]).mul_((run.h[0] > 0).unsqueeze(-2)), *rest]
+
+
+def gram_eigenvalues(run):
+    """Smallest and largest eigenvalue of G_k^T G_k, k = 0..L, and of F_k F_k^T, k = 1..L+1.
+
+    Returns {"G": (L + 1, n, 2), "F": (L + 1, n, 2)}. Eq. (14) prints G_k G_k^T, an m x m matrix of rank d_x at most.
+    Source: Noy et al. 2021, eqs. (14), (15), Theorem 5.
+    """
+    n, step = len(run.h[0]), max(1, ENTRIES // run.C.numel())
+    rows = [slice(start, start + step) for start in range(0, n, step)]
+    right = [torch.stack([_extremes(G.mT) for G in right_parts(run, part)]) for part in rows]
+    return {"G": torch.cat(right, 1), "F": torch.stack([_extremes(F) for F in left_parts(run)])}
+
+
+def _extremes(A):
+    """Smallest and largest eigenvalue of A A^T, (n, 2), for A (n, p, q), p <= q."""
+    return torch.linalg.eigvalsh(A @ A.mT)[..., [0, -1]].clamp(min=0)
+
+
+def covariances(run):
+    """|<G_{k-1}^j x_j, G_{k-1}^i x_i>| ||F_{k+1}^j F_{k+1}^{i T}||_2 for k = 1..L, (L, n, n).
+
+    Off the diagonal this is what eq. (16) bounds by gamma beta^2. Source: Noy et al. 2021, eq. (16), Lemma 2.
+    """
+    found = []
+    for h, F in zip(run.h, jacobian_rows(run), strict=False):
+        products = torch.einsum("ipm,jqm->ijpq", F, F)
+        found.append((h @ h.mT).abs() * torch.linalg.matrix_norm(products, 2))
+    return torch.stack(found)
+
+
+def conditions(run):
+    """{alpha_x, alpha_y, beta_x, beta_y, gamma_beta2}: the smallest and largest values that eqs. (14)-(16) allow.
+
+    Over all inputs, all pairs of them and all layers; each a tensor ().
+    """
+    eigenvalues, pairs = gram_eigenvalues(run), covariances(run)
+    off = pairs * (1 - torch.eye(pairs.shape[-1]).to(pairs))
+    return {
+        "alpha_x": eigenvalues["G"][..., 0].min(),
+        "alpha_y": eigenvalues["F"][..., 0].min(),
+        "beta_x": eigenvalues["G"][..., 1].max(),
+        "beta_y": eigenvalues["F"][..., 1].max(),
+        "gamma_beta2": off.max(),
+    }
+
+
+def product_norms(run, iterations=30):
+    """||Z_{ka,kb}||_2 for 1 <= kb <= ka <= L, (L, L, n) at [ka - 1, kb - 1], 0 where kb > ka.
+
+    By power iteration through the layers, from below. Source: Noy et al. 2021, Lemma 5.
+    """
+    run.forward()
+    L, (n, m) = len(run.W), run.h[0].shape
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(n, m, generator=generator, dtype=torch.float64).to(run.h[0])
+    found = start.new_zeros(L, L, n)
+    for top in range(L):
+        for bottom in range(top + 1):
+            found[top, bottom] = _product_norm(run, top, bottom, start, iterations)
+    return found
+
+
+def _product_norm(run, top, bottom, v, iterations):
+    tiny = torch.finfo(v.dtype).tiny
+    for _ in range(iterations):
+        v = v * run.gates[bottom]
+        u = v / v.norm(dim=-1, keepdim=True).clamp(min=tiny)
+        for k in range(bottom + 1, top + 1):
+            u = (u @ run.W[k].mT).mul_(run.gates[k])
+        v = u
+        for k in range(top, bottom, -1):
+            v = (v @ run.W[k]).mul_(run.gates[k - 1])
+    return u.norm(dim=-1)
+
+
+def mean_cosine(rows):
+    """The mean of cos(u_i, u_j) over i != j for rows u (..., n, m), (...), and the largest |cos|, (...).
+
+    A row of zeros has cosine 0 with all others.
+    """
+    unit = rows / rows.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
+    n = rows.shape[-2]
+    off = (unit @ unit.mT) * (1 - torch.eye(n).to(rows))
+    return off.sum((-2, -1)) / (n * (n - 1)), off.abs().amax((-2, -1))

@@ -1,1 +1,0 @@
-"""Gated nets beside their ReLU twins: what Noy et al. 2021 state and measure about `nets.gated`."""

@@ -1,0 +1,236 @@
+"""The deep residual net of Frei et al. 2019 (Section 2), its plain twin, and their layer products."""
+
+import copy
+from itertools import pairwise
+
+import torch
+
+from ..errors import ParameterError
+
+
+class ResidualReLU:
+    """x_1 = relu(W_1^T x), x_l = x_{l-1} + theta relu(W_l^T x_{l-1}) for l = 2..L, x_{L+1} = relu(W_{L+1}^T x_L).
+
+    f(x) = v . x_{L+1} with v = (1, .., 1, -1, .., -1) fixed. `theta=None` gives the plain net x_l = relu(W_l^T x_{l-1})
+    of the same depth. Entries of W_l ~ N(0, 2/m): the variance uses the output width, W_1 (d, m) included.
+    d: input dimension; m: width (even); L: depth. Drawn in float64 and cast. The weights `W`, a list of L + 1
+    matrices, may lead with a run axis, as everything that is computed from them then does.
+    Source: Frei et al. 2019, Section 2, Assumption 3.3.
+    """
+
+    def __init__(self, d, m, L, theta, *, seed, dtype=torch.float64, device="cpu"):
+        if m % 2:
+            raise ParameterError(f"the width m must be even, so that v has as many +1 as -1; not {m}")
+        generator = torch.Generator().manual_seed(seed)
+        draw = lambda rows: torch.randn(rows, m, generator=generator, dtype=torch.float64) * (2 / m) ** 0.5  # noqa: E731
+        self.W = [draw(d if l == 0 else m).to(device, dtype) for l in range(L + 1)]
+        self.v = torch.ones(m, dtype=dtype, device=device)
+        self.v[m // 2 :] = -1
+        self.L, self.theta = L, theta
+
+    def with_weights(self, W):
+        """The same net with other weights, a list of L + 1 matrices."""
+        net = copy.copy(self)
+        net.W = list(W)
+        return net
+
+    def forward(self, x):
+        """Activations [x_1, .., x_{L+1}], each (n, m), and patterns [Sigma_1, .., Sigma_{L+1}] as booleans (n, m)."""
+        activations, patterns = [], []
+        for l, W in enumerate(self.W):
+            z = (x if l == 0 else activations[-1]) @ W
+            patterns.append(z > 0)
+            update = z.clamp_(min=0)
+            activations.append(activations[-1].add(update, alpha=self.theta) if self.skips(l) else update)
+        return activations, patterns
+
+    def outputs(self, x):
+        """f(x), (n,), for x (n, d)."""
+        return self.forward(x)[0][-1] @ self.v
+
+    def sensitivities(self, patterns, c=None):
+        """[B_1, .., B_{L+1}], each (n, m), with c_i df_i/dW_l = x_{l-1,i} B_{l,i}^T; c: (n,), or 1 for all.
+
+        Source: Frei et al. 2019, eq. (2).
+        """
+        back = self.v * patterns[-1]
+        rows = [back if c is None else back * c.unsqueeze(-1)]
+        back = rows[0] @ self.W[-1].mT
+        for l in reversed(range(self.L)):
+            row = back * patterns[l]
+            row = row.mul_(self.theta) if self.skips(l) else row
+            rows.append(row)
+            if l:
+                step = row @ self.W[l].mT
+                back = back.add_(step) if self.skips(l) else step
+        return rows[::-1]
+
+    def gradients(self, x, c=None):
+        """Sum_i c_i df(x_i)/dW_l for every layer, a list of L + 1 matrices; x: (n, d), c: (n,), or 1 for all."""
+        activations, patterns = self.forward(x)
+        rows = self.sensitivities(patterns, c)
+        return [a.mT @ b for a, b in zip([x, *activations[:-1]], rows, strict=True)]
+
+    def linear_change(self, x, changes):
+        """<grad f(x_i), changes>, (n,): what the linearised net gains when W_l moves by changes[l-1]."""
+        activations, patterns = self.forward(x)
+        rows = zip([x, *activations[:-1]], changes, self.sensitivities(patterns), strict=True)
+        return sum(((a @ change) * b).sum(-1) for a, change, b in rows)
+
+    def input_jacobian_norms(self, patterns):
+        """||dx_l/dx||_2 at every input, (n, L + 1): exact, by pushing W_1 Sigma_1, (d, m), through the layers."""
+        J = patterns[0].unsqueeze(-2) * self.W[0]  # (n, d, m)
+        norms = [_largest_singular_value(J)]
+        for l in range(1, self.L + 1):
+            step = (J @ self.W[l]).mul_(patterns[l].unsqueeze(-2))
+            J = torch.add(J, step, alpha=self.theta) if self.skips(l) else step
+            norms.append(_largest_singular_value(J))
+        return torch.stack(norms, -1)
+
+    def product(self, patterns, first, last, a):
+        """H_first^last a for vectors a (n, m), one per input, layers `first`..`last` of 2..L+1, never formed.
+
+        H_l^{l'} = prod_{r=l}^{l'} (I + theta Sigma_r W_r^T); the last layer's factor is Sigma_{L+1} W_{L+1}^T.
+        """
+        for l in range(first - 1, last):
+            step = (a @ self.W[l]).mul_(patterns[l])
+            a = torch.add(a, step, alpha=self.theta) if self.skips(l) else step
+        return a
+
+    def product_transposed(self, patterns, first, last, b):
+        """(H_first^last)^T b for vectors b (n, m), one per input."""
+        for l in reversed(range(first - 1, last)):
+            step = (b * patterns[l]) @ self.W[l].T
+            b = torch.add(b, step, alpha=self.theta) if self.skips(l) else step
+        return b
+
+    def skips(self, l):
+        """Whether layer l + 1, counted from l = 0, adds its update to its input."""
+        return self.theta is not None and 0 < l < self.L
+
+    def product_norm(self, patterns, first, last, *, seed, iterations=30):
+        """Spectral norms ||H_first^last||_2, shape (n,), one per input, by power iteration through the layers.
+
+        A lower estimate, as every power iteration's. The start vector is drawn from `seed`.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        a = torch.randn(patterns[0].shape, generator=generator, dtype=torch.float64).to(self.v)
+        norm = a.new_zeros(len(a))
+        for _ in range(iterations):
+            a = a / a.norm(dim=1, keepdim=True)
+            a = self.product(patterns, first, last, a)
+            norm = a.norm(dim=1)
+            a = self.product_transposed(patterns, first, last, a / norm.clamp(min=1e-300)[:, None])
+        return norm
+
+
+def _largest_singular_value(J):
+    """Of matrices (..., d, m) with d <= m, through their d x d Gram matrices."""
+    return torch.linalg.eigvalsh(J @ J.mT)[..., -1].clamp(min=0).sqrt()
+
+
+class ResidualRuns:
+    """Independent nets `ResidualReLU(d, m, L, theta, seed=..)`, one per run, for `overparam.training`.
+
+    seeds: one per run; runs with the same seed start from the same weights.
+    """
+
+    def __init__(self, d, m, L, theta, *, seeds, dtype=torch.float64, device="cpu"):
+        self.runs, self.m, self.seeds = len(seeds), m, list(seeds)
+        self._net = lambda seed: ResidualReLU(d, m, L, theta, seed=seed, dtype=dtype, device=device)
+
+    def descent(self, x, run=None):
+        """Open one run (int) or all (None) for training on x: (n, d), or (R, n, d) for one data set per run."""
+        if run is not None:
+            return ResidualDescent(self._net(self.seeds[run]), x[run] if x.ndim == 3 else x)
+        nets = [self._net(seed) for seed in self.seeds]
+        stacked = [torch.stack(layers) for layers in zip(*(net.W for net in nets), strict=True)]
+        return ResidualDescent(nets[0].with_weights(stacked), x)
+
+
+class ResidualDescent:
+    """A `ResidualReLU` in training: the state that `gradient_descent` moves, and what can be logged on the way."""
+
+    def __init__(self, net, x):
+        self.net, self.x = net, x
+        self.start = [W.clone() for W in net.W]
+        self._forward = None  # (activations, patterns) at the current weights
+
+    @property
+    def state(self):
+        return {f"W{l + 1}": W for l, W in enumerate(self.net.W)}
+
+    def forward(self):
+        """Outputs (..., n) at the current weights; computed once between two steps."""
+        if self._forward is None:
+            self._forward = self.net.forward(self.x)
+        return self._forward[0][-1] @ self.net.v
+
+    def descend(self, v):
+        """Move the weights by -sum_i v_i df_i/dW; v (..., n). To be called after `forward`."""
+        activations, patterns = self._forward
+        rows = self.net.sensitivities(patterns, v)
+        for W, a, b in zip(self.net.W, [self.x, *activations[:-1]], rows, strict=True):
+            (W.addmm_ if W.ndim == 2 else W.baddbmm_)(a.mT.expand(*W.shape[:-2], *a.mT.shape[-2:]), b, alpha=-1)
+        self._forward = None
+
+    def distances(self):
+        """||W_l - W_l(0)||_F of every layer, (..., L + 1)."""
+        return torch.stack([(W - W0).norm(dim=(-2, -1)) for W, W0 in zip(self.net.W, self.start, strict=True)], -1)
+
+    def gradient_norms(self, loss):
+        """||dLoss/dW_l||_F and ||dLoss/dW_l||_2 of every layer, (..., L + 1, 2)."""
+        _, c = loss(self.forward())
+        activations, patterns = self._forward
+        rows = self.net.sensitivities(patterns, c)
+        return torch.stack([_product_norms(a, b) for a, b in zip([self.x, *activations[:-1]], rows, strict=True)], -2)
+
+    def predict(self, x):
+        """Outputs (..., n) at other inputs x (n, d)."""
+        return self.net.outputs(x)
+
+
+def _product_norms(a, b):
+    """Frobenius and spectral norm of a^T b, (..., 2), for a (n, p), b (..., n, m), by the triangles of QR factors."""
+    if min(a.shape[-1], b.shape[-1]) > b.shape[-2]:
+        a, b = (torch.linalg.qr(t.mT, mode="r").R.mT for t in (a, b))
+    product = a.mT @ b
+    return torch.stack([product.norm(dim=(-2, -1)), torch.linalg.matrix_norm(product, 2)], -1)
+
+
+def theta_of(rule, L):
+    """The residual weight that a rule gives at depth L; None for `plain`."""
+    return {"1/L": 1 / L, "0.1/L": 0.1 / L, "1/sqrtL": L**-0.5, "1": 1.0, "plain": None}[rule]
+
+
+def depth_sweep(d, m, depths, rule, x, *, seeds, iterations, dtype=torch.float64, device="cpu"):
+    """Norms of activations and of layer products at initialization, for every depth, seed and input x (n, d).
+
+    Returns {name: float64 tensor}: of shape (depths, seeds, n) the norms "|x_1|", "|x_L|", "|x_{L+1}|" and the spectral
+    norms "H_2^L", "H_{L/2+1}^L", "H_2^{L+1}"; "profile" (seeds, n, L + 1), all |x_l| at the last depth;
+    "range" (depths, seeds, 2), the smallest and largest |x_l| over layers and inputs; and "smallest step"
+    (depths, seeds), min over l, j and inputs of x_{l,j} - x_{l-1,j} for 2 <= l <= L.
+    """
+    x = x.to(device, dtype)
+    rows = {}
+    for L in depths:
+        nets = (ResidualReLU(d, m, L, theta_of(rule, L), seed=seed, dtype=dtype, device=device) for seed in seeds)
+        measured = [_at_initialization(net, x, seed, iterations) for net, seed in zip(nets, seeds, strict=True)]
+        for name in measured[0]:
+            if name != "profile":
+                rows.setdefault(name, []).append(torch.stack([run[name] for run in measured]).double().cpu())
+        profile = torch.stack([run["profile"] for run in measured]).double().cpu()
+    return {**{name: torch.stack(values) for name, values in rows.items()}, "profile": profile}
+
+
+def _at_initialization(net, x, seed, iterations):
+    L = net.L
+    activations, patterns = net.forward(x)
+    norms = torch.stack([a.norm(dim=1) for a in activations], -1)
+    spans = {"H_2^L": (2, L), "H_{L/2+1}^L": (L // 2 + 1, L), "H_2^{L+1}": (2, L + 1)}
+    return {
+        **{k: net.product_norm(patterns, *span, seed=seed, iterations=iterations) for k, span in spans.items()},
+        **{"|x_1|": norms[:, 0], "|x_L|": norms[:, -2], "|x_{L+1}|": norms[:, -1], "profile": norms},
+        "range": torch.stack([norms.min(), norms.max()]),
+        "smallest step": torch.stack([(b - a).min() for a, b in pairwise(activations[:-1])]).min(),
+    }

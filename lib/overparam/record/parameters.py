@@ -1,0 +1,78 @@
+"""Parameters of a notebook: the literals of its `parameters` cell, and the validation of whatever overrides them."""
+
+import ast
+import json
+import math
+import reprlib
+import sys
+from pathlib import Path
+
+from ..errors import ClaimError, ParameterError
+
+
+def notebook_parameters(path):
+    """{name: literal} of a notebook's cell tagged `parameters`. Raises ClaimError where it holds anything else."""
+    try:
+        cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+        tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
+        (cell,) = tagged
+        return dict(map(_literal, ast.parse("".join(cell["source"])).body))
+    except (
+        OSError, ValueError, LookupError, AttributeError, TypeError, SyntaxError, RecursionError, MemoryError
+    ) as error:  # fmt: skip
+        raise ClaimError(f"{Path(path).name}: no readable cell of literals tagged 'parameters' ({error})") from error
+
+
+def _literal(node):
+    """(name, value) of an assignment of a number, a word, or a list of such."""
+    (target,), value = node.targets, ast.literal_eval(node.value)
+    if not _is_parameter(value):
+        raise ValueError(f"{target.id} is neither a number, nor a word, nor a list of such")
+    return target.id, value
+
+
+def _is_parameter(value):
+    if isinstance(value, list):
+        return bool(value) and all(type(item) is type(value[0]) and _is_parameter(item) for item in value)
+    return type(value) in (bool, int, float, str)
+
+
+def validated(given, defaults, ranges):
+    """The given parameters, each of the type of its default and in its range. Raises ParameterError otherwise."""
+    for name in given:
+        if name not in defaults:
+            raise ParameterError(f"unknown parameter {name!r}; there are {', '.join(defaults)}")
+    return {name: _typed(name, value, defaults[name], ranges.get(name)) for name, value in given.items()}
+
+
+def _typed(name, value, default, allowed):
+    if isinstance(default, list):
+        if not isinstance(value, list) or not value:
+            raise ParameterError(f"{name} must be a non-empty list like {default}, not {reprlib.repr(value)}")
+        return [_typed(f"{name}[{i}]", item, default[0], allowed) for i, item in enumerate(value)]
+    if type(value) is int and abs(value) > sys.float_info.max:
+        raise ParameterError(f"{name} is an integer of {value.bit_length()} bits, beyond all floating-point numbers")
+    if isinstance(default, float) and type(value) is int:
+        value = float(value)
+    if type(value) is not type(default):
+        raise ParameterError(f"{name} must be {type(default).__name__} like {default!r}, not {reprlib.repr(value)}")
+    _in_range(name, value, allowed)
+    return value
+
+
+def _in_range(name, value, allowed):
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ParameterError(f"{name} must be finite, not {value}")
+    if isinstance(value, str) and not value.isprintable():
+        raise ParameterError(f"{name} must be printable text, not {value!r}")
+    if isinstance(value, str) and allowed and value not in allowed:
+        raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    if isinstance(value, bool | str):
+        return
+    low, high = allowed or (
+        (0 if name.endswith("seed") else 1, math.inf) if isinstance(value, int) else (-math.inf, math.inf)
+    )
+    if not low <= value <= high:
+        raise ParameterError(
+            f"{name} must be {'at least ' + str(low) if high == math.inf else f'in [{low}, {high}]'}, not {value}"
+        )

@@ -1,0 +1,320 @@
+"""The command line: `overparam list | run | figures | site | diff | data`."""
+
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import paths
+from ..errors import OverparamError, ParameterError, RunFailed
+from ..record import claims
+from . import batch, runner
+
+app = typer.Typer(
+    help="An executable companion to five papers on overparameterized neural networks.",
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+)  # fmt: skip
+data_app = typer.Typer(help="Data sets: what there is, and where it comes from.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+Profile = Annotated[str, typer.Option(help="smoke, laptop or paper.")]
+COLOURS = {
+    "reproduced": "green", "partly": "yellow", "not reproduced": "red", "contradicted": "red",
+    "not testable at this scale": "dim",
+}  # fmt: skip
+
+
+@app.command("list")
+def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON array.")] = False):
+    """Show all claims with their verdicts at each profile."""
+    rows = runner.overview()
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("claim", *claims.PROFILES):
+        table.add_column(heading, no_wrap=heading == "claim")
+    table.add_column("where in the paper", overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        states = [_shown_state(row["profiles"].get(profile)) for profile in claims.PROFILES]
+        table.add_row(row["claim"], *states, escape(row["source"]))
+    Console().print(table)
+    states = [state for row in rows for state in row["profiles"].values()]
+    for error in dict.fromkeys(state["error"] for state in states if "error" in state):
+        print(f"error: {error}", file=sys.stderr)
+    print("* made from other sources than the present ones; `overparam figures` brings it up to date", file=sys.stderr)
+
+
+def _shown_state(state):
+    if not state or state["stale"] is None:
+        return "[dim]not defined[/]"
+    if state.get("error") and not state["verdict"]:
+        return "[red]unreadable[/]"
+    if not state["verdict"]:
+        return "[dim]not run[/]"
+    return f"[{COLOURS[state['verdict']]}]{state['verdict']}{'*' if state['stale'] else ''}[/]"
+
+
+@app.command()
+def run(
+    claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")],
+    profile: Profile = "smoke",
+    p: Annotated[list[str] | None, typer.Option("-p", help="name=value: change one parameter.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Show parameters, memory and minutes, and run nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
+):
+    """Run one claim's notebook and print its verdict."""
+    overrides = dict(_assignment(text, claim) for text in p or [])
+    spec, parameters, resources, folder = runner.plan(claim, profile, overrides)
+    if dry_run:
+        _show_plan(spec, parameters, resources, folder)
+        _show_estimate(claim, profile, overrides)
+        return
+    started = time.monotonic()
+    try:
+        record = runner.run(claim, profile, overrides, threads)
+    except (OverparamError, OSError) as error:
+        if as_json:
+            event = {"claim": claim, "error": _in_words(error), "seconds": time.monotonic() - started}
+            print(json.dumps(event), flush=True)
+            raise SystemExit(1) from error
+        raise
+    if as_json:
+        row = {"claim": claim, "verdict": record["verdict"], "seconds": time.monotonic() - started}
+        print(json.dumps(row), flush=True)
+    else:
+        print(claims.verdict_table(record))
+        print(f"{time.monotonic() - started:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
+
+
+def _assignment(text, claim):
+    """(name, value) of `name=value`, the value a Python literal, or a bare word where the parameter is a string."""
+    import ast
+
+    from ..record.parameters import notebook_parameters
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"-p takes name=value, not {text!r}")
+    if isinstance(notebook_parameters(claims.spec(claim).path).get(name), str):
+        return name, value
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return name, value
+
+
+def _show_plan(spec, parameters, resources, folder):
+    print(f"{spec.id}: {spec.title}")
+    print(f"would write to {paths.FIGURES / folder / spec.notebook}")
+    for name, value in parameters.items():
+        print(f"  {name} = {value!r}")
+    declared = {k: v for k, v in resources.items() if k != "sample"}
+    print("resources: " + (", ".join(f"{k} {v}" for k, v in declared.items()) or "within the profile's budget"))
+
+
+def _show_estimate(claim, profile, overrides):
+    from . import estimate
+
+    cost = estimate.of(claim, profile, overrides)
+    print(
+        f"from shapes: {cost.peak_bytes / 2**20:.0f} MB of tensors, {cost.flops:.1e} operations in products and "
+        f"factorizations, {cost.minutes:.1f} minutes at {estimate.RATE / 1e12:.0f} TFLOP/s"
+    )
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def figures(
+    context: typer.Context,
+    profile: Profile = "smoke",
+    claim: Annotated[list[str] | None, typer.Option(help="Only this claim (may be repeated).")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Notebooks side by side (default: all cores).")] = None,
+):
+    """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    if profile not in claims.PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(claims.PROFILES)}")
+    stems = runner.notebooks(profile, claim or [])
+    todo = [stem for stem in stems if runner.stale(stem, profile)]
+    for path in [path for stem in todo for path in runner.damaged(stem, profile)]:
+        print(f"{path} is not what its run wrote, and is made anew", file=sys.stderr)
+    print(f"{len(stems) - len(todo)} of {len(stems)} notebooks are up to date in {paths.FIGURES / profile}")
+    if not todo:
+        return
+    failed = []
+    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task(f"{profile} figures", total=len(todo))
+
+        def on_event(event):
+            if "claim" not in event:
+                bar.console.print(event["text"], markup=False, highlight=False)
+                return
+            bar.advance(task)
+            if "error" in event:
+                failed.append(event["claim"])
+                bar.console.print(f"[red]failed[/]  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
+                bar.console.print(event["error"], markup=False, highlight=False)
+                return
+            word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]"
+            bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
+
+        code = batch.run(profile, todo, cores, context.args, on_event)
+    if code:
+        raise RunFailed(f"{len(failed) or 'some'} of {len(todo)} notebooks failed; the others are done")
+
+
+@app.command()
+def outputs(
+    claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None,
+):
+    """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
+    for run in filter(claims.is_as_stored, runner.notebooks("smoke", claim or [])):
+        runner.renew_outputs(run)
+        print(claims.spec(run).path.stem)
+
+
+@app.command()
+def site(
+    jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
+):
+    """Build the site of all notebooks and verdicts from the committed records, in site/_build/html."""
+    from .site import build
+
+    print(f"open {build(jobs=jobs) / 'index.html'}")
+
+
+@app.command()
+def bench(
+    words: Annotated[list[str] | None, typer.Argument(help="Only rows whose path or peer contains a word.")] = None,
+):
+    """Measure the hot paths against their peers, and write benchmarks/results."""
+    from . import bench
+
+    rows = bench.measure(words or (), lambda row: print("  ".join(bench.cells(row)), flush=True))
+    if not rows:
+        raise ParameterError(f"no benchmark has any of {', '.join(words)} in its name")
+    print(f"table in {bench.write(rows)}")
+
+
+@app.command()
+def diff(
+    revision: Annotated[str, typer.Argument(help="A git revision, such as HEAD or main~3.")],
+    page: Annotated[
+        Path | None, typer.Option(help="Write the table with all redrawn figures to this HTML file.")
+    ] = None,
+):
+    """Compare the records with those of a git revision: verdicts, checks, numbers, figures."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from . import diff
+
+    found = diff.changes(diff.at_revision(revision), diff.at_present())
+    console = Console(highlight=False)
+    for record, group in itertools.groupby(found, key=lambda c: f"{c.claim} at {c.profile}"):
+        table = Table.grid(padding=(0, 2, 0, 2), expand=True)
+        for ratio in (3, 2, 2):
+            table.add_column(ratio=ratio)
+        for c in group:
+            table.add_row(
+                *map(escape, (c.kind if c.kind == c.what else f"{c.kind} {c.what}", c.before, f"-> {c.after}"))
+            )
+        console.print(record, style="bold")
+        console.print(table)
+    print(diff.summary(found, revision))
+    if page:
+        from .site import diff_page
+
+        claims.write_atomically(page, diff_page(found, revision).encode())
+        print(f"open {page}")
+
+
+@data_app.command("list")
+def data_list():
+    """Show the data sets: where each is found now, its size and its licence."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .. import data
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    rows = data.describe()
+    for heading in rows[0]:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*[str(value) for value in row.values()])
+    Console().print(table)
+
+
+@data_app.command("fetch")
+def data_fetch(names: Annotated[list[str], typer.Argument(help="Names of `overparam data list`.")]):
+    """Download data sets from their original hosts into data/cache, checked by hash."""
+    from .. import data
+
+    for name in names:
+        data.fetch(name)
+        print(f"{name}: in {paths.CACHE}")
+
+
+def _in_words(error):
+    """An error in one or two lines for its reader."""
+    if isinstance(error, OverparamError) or not error.strerror:
+        return str(error)
+    return error.strerror + (f": {error.filename}" if error.filename else "")
+
+
+def _terminated(*_):
+    os.write(2, b"terminated; finished notebooks are kept, run again to go on\n")
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+def _crash_log(text):
+    try:
+        paths.LOGS.mkdir(exist_ok=True)
+        (paths.LOGS / "crash.txt").write_text(text)
+    except OSError:
+        return text
+    return f"the traceback is in {paths.LOGS / 'crash.txt'}"
+
+
+def main():
+    """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
+    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell has started us in the background
+    try:
+        code = app(standalone_mode=False)
+        if code == 130:  # typer answers an interrupt with this code
+            raise KeyboardInterrupt
+        sys.exit(code if isinstance(code, int) else 0)
+    except (OverparamError, OSError) as error:
+        print(f"error: {_in_words(error)}", file=sys.stderr)
+        sys.exit(1)
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted; finished notebooks are kept, run again to go on", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of the command line itself
+            error.show()
+            sys.exit(error.exit_code)
+        where = _crash_log(traceback.format_exc())
+        print(f"error: {type(error).__name__}: {error}\nthis should not happen; {where}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("COLUMNS", "120")
+    main()

@@ -1,0 +1,355 @@
+"""Run a notebook safely, through papermill in a process of its own, and say which records are up to date."""
+
+import base64
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from .. import memory, paths
+from ..errors import ClaimError, OverparamError, ParameterError, RunFailed
+from ..record import claims, provenance
+from ..record.parameters import notebook_parameters, validated
+
+FOLDERS = (*claims.PROFILES, "custom")
+
+
+def plan(claim_id, profile, overrides=None):
+    """(Spec, parameters, resources, folder name) of a run; the folder is `custom` where an override changes a value.
+
+    Raises ClaimError and ParameterError before anything is started.
+    """
+    spec = claims.spec(claim_id)
+    reference, ranges, resources = claims.profile_parameters(claim_id, profile)
+    given = validated(overrides or {}, notebook_parameters(spec.path), ranges)
+    if given.get("profile", profile) != profile:
+        raise ParameterError("choose the profile with --profile, not as a parameter")
+    changed = any(given[k] != reference[k] for k in given if k != "device")
+    return spec, {**reference, **given}, resources, "custom" if changed else profile
+
+
+def served(notebook):
+    """Ids of the claims that a notebook serves, its own first."""
+    ids = [spec.id for spec in claims.registry().values() if spec.notebook == notebook]
+    return sorted(ids, key=lambda i: i != notebook)
+
+
+def fingerprint(claim_id, profile):
+    """The fingerprint that the record of a claim at a profile has if nothing that it depends on has changed."""
+    spec, parameters, _, _ = plan(claim_id, profile)
+    return _fingerprint(spec, parameters)
+
+
+def _fingerprint(spec, parameters):
+    checks = [asdict(check) for claim in served(spec.notebook) for check in claims.spec(claim).checks]
+    settings = {k: v for k, v in parameters.items() if k != "device"}
+    try:
+        return provenance.fingerprint(spec.path, settings, checks)
+    except (SyntaxError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+        raise ClaimError(f"{spec.path}, or what it imports of the package, is not readable code: {error}") from error
+
+
+def record(claim_id, folder):
+    """The stored `result.json` of a claim, or None. Raises ClaimError where it is not readable."""
+    path = paths.FIGURES / folder / claim_id / "result.json"
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["verdict"] not in claims.VERDICTS:
+            raise ValueError(f"its verdict is {stored['verdict']!r}")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ClaimError(f"{path} is not a readable record ({error}); delete it and run the claim again") from error
+    return stored
+
+
+def stale(claim_id, profile):
+    """Whether a claim's record is absent, unreadable, damaged, without its notebook, or made from other sources."""
+    spec = claims.spec(claim_id)
+    try:
+        records = [record(i, profile) for i in served(spec.notebook)]
+    except ClaimError:
+        return True
+    wanted = fingerprint(claim_id, profile)
+    fresh = all(r is not None and r.get("fingerprint") == wanted for r in records)
+    notebook = paths.FIGURES / profile / spec.notebook / "notebook.ipynb"
+    return not (fresh and notebook.exists() and not damaged(claim_id, profile))
+
+
+def run(claim_id, profile, overrides=None, threads=None):
+    """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
+
+    overrides: {parameter: value}; threads: CPU threads of the kernel (default: all cores). Waits where the same
+    notebook is being run already, and takes that run's record if it is of the same sources.
+    Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
+    """
+    spec, parameters, _, folder = plan(claim_id, profile, overrides)
+    if folder == "custom":
+        _require_room(claim_id, profile, parameters, overrides)
+    environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads)}
+    log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
+    writable(paths.FIGURES / folder)
+    writable(log.parent)
+    with _turn(log) as waited:
+        if not (waited and folder == profile and not stale(claim_id, profile)):
+            _run(spec, parameters, folder, log, environment)
+    return record(claim_id, folder)
+
+
+def _require_room(claim_id, profile, parameters, overrides):
+    """Raise MemoryExceeded where larger sizes than the profile's need more memory than may be used."""
+    reference = claims.profile_parameters(claim_id, profile)[0]
+    larger = [k for k, v in parameters.items() if isinstance(v, int | list) and v != reference[k] and k != "seed"]
+    if larger:
+        from . import estimate  # imports torch
+
+        needed = estimate.of(claim_id, profile, overrides).peak_bytes
+        memory.require(needed, f"{claim_id} with {', '.join(larger)} changed", parameters.get("device", "cpu"))
+
+
+def _run(spec, parameters, folder, log, environment):
+    checkpoints = [paths.LOGS / "checkpoints" / folder / claim for claim in served(spec.notebook)]
+    for left in [file for place in checkpoints for file in place.rglob("*.tmp")]:
+        left.unlink()
+    with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{spec.notebook}") as staged:
+        _execute(spec, parameters, partial, log, environment | {"OVERPARAM_FIGURES": str(staged)})
+        missing = [i for i in served(spec.notebook) if not (staged / folder / i / "result.json").exists()]
+        if missing:
+            what = f"{spec.notebook}: it ended without a record of {', '.join(missing)}; is its last cell there?"
+            raise RunFailed(f"{what}\nwhat it has done is in {_shown(log)}")
+        _seal(partial, staged / folder, spec.notebook)
+        _install(staged / folder, paths.FIGURES / folder)
+    for place in checkpoints:
+        claims.forget(place)
+        for refused in place.rglob("*.refused*"):
+            print(f"a checkpoint did not fit and was not used: {_shown(refused)}; delete it when seen", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _turn(log):
+    """Alone with a notebook's files; says whether another run of it had to end first."""
+    with open(log.with_suffix(".lock"), "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            waited = False
+        except BlockingIOError:
+            print(f"{log.stem} is being run already; waiting for the end of that run", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            waited = True
+        yield waited
+
+
+@contextlib.contextmanager
+def _attempt(log):
+    """A notebook for papermill to write to; it becomes the log where the attempt fails."""
+    partial = log.with_name(f".{log.name}")
+    try:
+        yield partial
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(partial, log)
+        raise
+    partial.unlink()
+    log.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _staged(folder):
+    """An empty folder for the outputs of one run, beside those that they will replace."""
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _seal(partial, staged, notebook):
+    """Add the executed notebook to a run's outputs, with the digests of all of them, and of itself."""
+    content = _portable(partial)
+    outputs = {str(file.relative_to(staged)): _sha256(file.read_bytes()) for file in sorted(staged.glob("*/*"))}
+    content["metadata"]["overparam"] = {"outputs": outputs}
+    content["metadata"]["overparam"]["itself"] = _sha256(_text(content).encode())
+    claims.write_atomically(staged / notebook / "notebook.ipynb", _text(content).encode())
+
+
+def _install(staged, target):
+    """Move a run's outputs into place, records last: until then `stale` sees the old ones."""
+    new = sorted(staged.glob("*/*"), key=lambda file: file.name == "result.json")
+    names = {file.relative_to(staged) for file in new}
+    for file in new:
+        place = target / file.relative_to(staged)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, place)
+    for old in [file for claim in staged.iterdir() for file in (target / claim.name).glob("*.*")]:
+        if old.suffix in (".png", ".svg", ".npz") and old.relative_to(target) not in names:
+            old.unlink()
+
+
+def damaged(claim_id, profile):
+    """Those of a claim's outputs that are not what its run wrote: paths. Older runs did not say what they wrote."""
+    folder = paths.FIGURES / profile
+    path = folder / claims.spec(claim_id).notebook / "notebook.ipynb"
+    if not path.exists():
+        return []
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if (wrote := content["metadata"].get("overparam")) is None:
+            return []
+        if wrote.pop("itself") != _sha256(_text(content).encode()):
+            return [path]
+        return [folder / name for name, digest in wrote["outputs"].items() if not _is(folder / name, digest)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return [path]
+
+
+def _is(path, digest):
+    return path.is_file() and _sha256(path.read_bytes()) == digest
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def writable(folder):
+    """Make a folder if need be. Raises RunFailed where no file can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise RunFailed(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _threads(threads):
+    """Thread counts for the kernel. Waiting threads sleep: on shared cores, spinning ones cost twenty times more."""
+    counts = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads or os.cpu_count())
+    )
+    return {**counts, "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+def _execute(spec, parameters, partial, log, environment):
+    sys.modules.setdefault("rfc3987_syntax", None)  # a format that jsonschema could check, but slow to import
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+    from nbclient.exceptions import DeadKernelError
+    from traitlets.config import Config
+
+    os.environ.update(environment)
+    logging.getLogger("asyncio").disabled = True  # which shows a traceback where an interrupt leaves a cell behind
+    try:
+        with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as sockets:
+            # Sockets in a folder of their own: free TCP ports race between kernels that start together, and so do the
+            # default socket names, which are relative to the working directory.
+            config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+            # The defaults lie in the home, which may be read-only, or hold startup files that change results.
+            os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
+            papermill.execute_notebook(
+                _literally(spec.path), _literally(partial), parameters,
+                kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
+                progress_bar=sys.stderr.isatty(), config=config,
+                extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
+            )  # fmt: skip
+    except papermill.PapermillExecutionError as error:
+        message = _first_lines(error.evalue, 2)
+        raise RunFailed(f"{spec.notebook}: {error.ename}: {message}\nfull traceback in {_shown(log)}") from error
+    except (DeadKernelError, NoSuchKernel, RuntimeError) as error:
+        reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
+        raise RunFailed(f"{spec.notebook}: {reason}\nwhat it had done is in {_shown(log)}") from error
+    except OSError as error:
+        raise RunFailed(f"{spec.notebook}: {error}; nothing was overwritten") from error
+
+
+def _literally(path):
+    """A path that papermill, which fills in parameters between braces, takes as it is."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _first_lines(text, count=1):
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()
+    return "\n".join(lines[:count]) or "no message"
+
+
+def _shown(path):
+    return os.path.relpath(path) if Path.cwd() in path.parents else path
+
+
+def renew_outputs(claim_id, threads=1):
+    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
+    spec = claims.spec(claim_id)
+    log = paths.LOGS / "outputs" / f"{claim_id}.ipynb"
+    writable(log.parent)
+    with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
+        _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
+        claims.write_atomically(spec.path, _text(_portable(partial, keep=())).encode())
+
+
+def _portable(path, keep=("parameters", "duration", "end_time", "version")):
+    """The executed notebook, small and without this machine's paths and times; refused where it was not finished."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    meta = notebook["metadata"].pop("papermill", {})
+    if not meta.get("end_time") or meta.get("exception"):
+        raise RunFailed("papermill did not finish the notebook; run it again")
+    if keep:
+        notebook["metadata"]["papermill"] = {key: meta[key] for key in keep}
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if "image/png" in (pictures := output.get("data", {})):
+                small = claims.compact_png(base64.b64decode(pictures["image/png"]))
+                pictures["image/png"] = base64.b64encode(small).decode()
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+    return notebook
+
+
+def _text(notebook):
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def notebooks(profile, claim_ids=()):
+    """Stems of the notebooks that serve the given claims (default: all) and define the profile."""
+    stems = dict.fromkeys(claims.spec(i).notebook for i in (claim_ids or claims.registry()))
+    existing = [stem for stem in stems if claims.spec(stem).path.exists()]
+    if claim_ids:
+        return existing
+    return [stem for stem in existing if _defines(stem, profile)]
+
+
+def _defines(stem, profile):
+    try:
+        claims.profile_parameters(stem, profile)
+    except ParameterError:
+        return False
+    return True
+
+
+def overview():
+    """One row per registered claim: id, paper, title, source, and per profile the verdict and whether it is stale."""
+    rows = []
+    for spec in claims.registry().values():
+        row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source, "profiles": {}}
+        row["notebook"] = spec.notebook if spec.path.exists() else None
+        for profile in claims.PROFILES if row["notebook"] else ():
+            row["profiles"][profile] = _state(spec.id, profile)
+        rows.append(row)
+    return rows
+
+
+def _state(claim_id, profile):
+    try:
+        if not _defines(claim_id, profile):
+            return {"verdict": None, "stale": None}
+        stored = record(claim_id, profile)
+        state = {"verdict": stored and stored["verdict"], "stale": stale(claim_id, profile)}
+    except OverparamError as error:
+        return {"verdict": None, "stale": True, "error": str(error)}
+    wrong = damaged(claim_id, profile)
+    return state | ({"error": f"{wrong[0]} is not what its run wrote; run the claim again"} if wrong else {})

@@ -1,0 +1,79 @@
+"""Writes the sources of the site and hands them to Sphinx."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from ... import paths
+from ...errors import ClaimError, RunFailed
+from . import pages, records, reference
+
+THUMBNAIL = 320  # pixels across: twice the width on the page, for screens with fine pixels
+
+
+def build(target=None, figures=None, jobs=2):
+    """Build the site into `target`/html from the records in `figures`; return the folder of pages.
+
+    target: default `site/_build`; figures: default the project's `figures`. No notebook runs and no network is used.
+    Raises RunFailed with Sphinx's words where it warns of anything; the pages are written all the same.
+    """
+    target, figures = Path(target or paths.SITE / "_build"), Path(figures or paths.ROOT / "figures")
+    shutil.rmtree(target, ignore_errors=True)
+    source, html = target / "source", target / "html"
+    write_sources(source, figures)
+    command = [sys.executable, "-m", "sphinx", "-q", "-j", str(jobs), "-b", "html", "-W", "--keep-going"]
+    command += ["-d", str(target / "doctrees"), str(source), str(html)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = "\n".join(done.stderr.strip().splitlines()[-20:])
+        raise RunFailed(f"the site in {html} has faults:\n{lines}")
+    return html
+
+
+def write_sources(source, figures):
+    """The hand-written pages, those made from the records, and the files to download, all below `source`."""
+    shutil.copytree(paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers", "index.md"))
+    env, entries, texts = pages.environment(), records.load(figures), pages.papers()
+    _write(source / "index.md", pages.dashboard(env, entries, texts))
+    for key, text in texts.items():
+        _write(source / "papers" / f"{key}.md", pages.paper_page(env, key, text, entries))
+    for entry in entries:
+        for version in entry.versions.values():
+            text = pages.claim_page(env, entry, version, texts[entry.spec.paper])
+            _write(source / f"{entry.page(version)}.ipynb", text)
+            _copy_files(source / "extra", entry, version)
+    for path in pages.explorers():
+        _write(source / path.name, pages.explorer_page(path))
+    for name, text in reference.pages().items():
+        _write(source / "reference" / name, text)
+
+
+def _write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _copy_files(extra, entry, version):
+    """A version's files to `records/<profile>/<claim>/`, and a small picture of the best version's first figure."""
+    folder = extra / "records" / version.profile / entry.spec.id
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(version.notebook, folder / "notebook.ipynb")
+    for file in version.folder.iterdir() if version.folder else ():
+        if file.suffix in (".json", ".npz", ".png", ".svg") and not file.is_symlink():
+            shutil.copyfile(file, folder / file.name)
+    if version is entry.best and version.record and version.record["figures"]:
+        _thumbnail(version.folder / version.record["figures"][0], extra / "thumbnails" / f"{entry.spec.id}.png")
+
+
+def _thumbnail(figure, small):
+    small.parent.mkdir(exist_ok=True)
+    try:
+        with Image.open(figure) as opened:
+            picture = opened.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ClaimError(f"{figure} is not a readable picture ({error}); run the claim again") from error
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    picture.quantize(64).save(small, optimize=True)

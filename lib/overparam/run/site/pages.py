@@ -1,0 +1,191 @@
+"""The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, one page per paper."""
+
+import base64
+import json
+import re
+import textwrap
+
+import jinja2
+
+from ... import paths
+from ...errors import OverparamError
+from ...record import claims
+from . import records
+from .formulas import plain
+
+_SPECIAL = re.compile(r"([!-/:-@\[-`{-~])")  # ASCII punctuation, which a backslash makes literal in Markdown
+_DIRECTIVE = re.compile(r"(`{3,}|~{3,})(?=[ \t]*\{)")
+_OUTPUTS = ("image/png", "text/plain")
+
+
+def environment():
+    """Templates that escape whatever is inserted; titles and wordings are data."""
+    loader = jinja2.FileSystemLoader(paths.SITE / "templates")
+    env = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    env.filters.update(number=records.number, required=records.required, state=claims.outcome, plain=plain)
+    env.filters["slug"] = lambda words: words.replace(" ", "-")
+    env.globals.update(PROFILES=claims.PROFILES, TAGS=claims.TAGS, VERDICTS=(*claims.VERDICTS, records.UNRUN))
+    return env
+
+
+def literal(text):
+    """Text as Markdown that shows just these characters, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def raw(html):
+    """An HTML fragment as a MyST directive, in a fence longer than any in it: templates do not escape backticks."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
+    return f"{fence}{{raw}} html\n{html}\n{fence}\n"
+
+
+def inert(text):
+    """Markdown in which directives, which could insert HTML or files, are shown as code."""
+    return _DIRECTIVE.sub(r"\1text ", text)
+
+
+def papers():
+    """{key: (short name, full title, text)} of the papers that have registered claims, from `site/papers/`."""
+    found = {}
+    for key in dict.fromkeys(spec.paper for spec in claims.registry().values()):
+        file = paths.SITE / "papers" / f"{key}.md"
+        if not file.exists():
+            raise OverparamError(f"{file} is missing: the site needs a text for every paper that has claims")
+        heading, _, text = file.read_text(encoding="utf-8").partition("\n")
+        title = heading.removeprefix("# ")
+        found[key] = (title.partition(":")[0], title, text)
+    return found
+
+
+def claim_page(env, entry, version, paper):
+    """A version's executed notebook, as a notebook with the verdict before and the record after its cells."""
+    notebook = records.read_notebook(version.notebook)
+    data = dict.fromkeys((d["name"], d["stand_in"]) for d in (version.record or {"data": []})["data"])
+    context = {"entry": entry, "spec": entry.spec, "version": version, "record": version.record, "paper": paper}
+    title = f"# {literal(entry.spec.title)}\n\n"
+    cells = [_own_cell(cell, entry.spec.title) for cell in notebook["cells"]]
+    for cell in cells:
+        if cell["cell_type"] == "markdown":  # the notebook's own title becomes the first section
+            cell["source"] = re.sub(r"^# ", "## ", cell["source"], count=1)
+            break
+    head = _markdown("head", title + raw(env.get_template("claim_head.html").render(context)))
+    foot = _markdown("foot", "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data)))
+    return _page(notebook, [head, *cells, foot], {} if version is entry.best else {"orphan": True})
+
+
+def explorers():
+    """Paths of the notebooks that serve no claim."""
+    stems = {spec.template for spec in claims.registry().values()}
+    return [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
+
+
+def explorer_page(path):
+    """Such a notebook as it is stored, its code folded away."""
+    notebook = records.read_notebook(path)
+    return _page(notebook, [_own_cell(cell, path.stem) for cell in notebook["cells"]], {})
+
+
+def _page(notebook, cells, metadata):
+    """A notebook's JSON; of its metadata only the language counts: others would change how, or that, it is run."""
+    kept = {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
+    return json.dumps({**notebook, "metadata": kept | metadata, "cells": cells}, ensure_ascii=False)
+
+
+def _markdown(name, source):
+    return {"cell_type": "markdown", "id": f"site-{name}", "metadata": {}, "source": source}
+
+
+def _own_cell(cell, title):
+    """The cell with code folded away but for the parameters, and a text for those who cannot see its figure.
+
+    Nothing of it acts on the page: directives are shown as code, and of the outputs only pictures and texts.
+    """
+    if cell["cell_type"] != "code":
+        return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
+    tags = cell["metadata"].get("tags", [])
+    names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
+    metadata = {"tags": tags if "parameters" in tags or "injected-parameters" in tags else [*tags, "hide-input"]}
+    alt = f"Figure {', '.join(names)}: {title}" if names else f"Figure: {title}"
+    metadata["mystnb"] = {"image": {"alt": " ".join(alt.split())}}
+    return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
+
+
+def _shown(output):
+    if "data" not in output:
+        return output
+    return {**output, "data": {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}}
+
+
+def dashboard(env, entries, texts):
+    """The first page: all claims in one table, totals per paper, and the site's tree of pages."""
+    html = env.get_template("dashboard.html").render(entries=entries, papers=texts, totals=_totals(entries))
+    text = (paths.SITE / "index.md").read_text(encoding="utf-8")
+    tree = _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
+    tree += _toctree("Reading", ["verdicts", "glossary", *(path.stem for path in explorers())])
+    tree += _toctree("Code", ["reference/index"])
+    return f"{text}\n{raw(html)}\n{tree}"
+
+
+def _toctree(caption, pages):
+    lines = "\n".join(pages)
+    return f"```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n{lines}\n```\n\n"
+
+
+def _totals(entries):
+    totals = {}
+    for entry in entries:
+        row = totals.setdefault(entry.spec.paper, dict.fromkeys((*claims.VERDICTS, records.UNRUN), 0))
+        row[entry.verdict] += 1
+    return totals
+
+
+def paper_page(env, key, text, entries):
+    """What a paper claims, its statements and where they are computed, what was not reproduced, and its errata."""
+    _, title, body = text
+    own = [entry for entry in entries if entry.spec.paper == key]
+    table = env.get_template("paper.html").render(entries=own)
+    open_ones = [e for e in own if e.verdict not in ("reproduced", records.UNRUN)]
+    parts = [
+        f"# {title}\n{body}\n## Claims and notebooks\n\n{raw(table)}",
+        "## What was not reproduced, and why\n",
+        *(_shortfall(env, entry) for entry in open_ones),
+        *([] if open_ones else ["Every claim that was run at a size that can decide is reproduced.\n"]),
+        _errata(key, entries),
+        _toctree("Claims", [f"{e.spec.id.removeprefix(key + '-')} </{e.page()}>" for e in own if e.best]),
+    ]
+    return "\n".join(parts)
+
+
+def _shortfall(env, entry):
+    """A claim that is not fully reproduced: the deciding checks that fail, and the notebook's own words on them."""
+    rows = [c for c in entry.best.record["checks"] if c["applies"] and c["tag"] in "RNC"]
+    failing = [c for c in rows if c["holds"] == (c["tag"] == "C")]
+    html = env.get_template("shortfall.html").render(entry=entry, failing=failing)
+    return f"### {literal(entry.spec.title)}\n\n{raw(html)}\n{_reason(entry.best.notebook)}\n"
+
+
+def _reason(notebook):
+    """The paragraph "How far from the paper" of a notebook's last cell."""
+    last = "".join("".join(cell["source"]) for cell in records.read_notebook(notebook)["cells"][-1:])
+    found = re.search(r"\*\*How far from the paper\W*\*\*(.*?)(?=\n\s*\n\*\*|\Z)", last, re.DOTALL)
+    return inert(textwrap.dedent(found[1]).strip()) if found else ""
+
+
+def _errata(key, entries):
+    file = paths.NOTEBOOKS / "errata" / f"{key}.md"
+    if not file.exists():
+        return ""
+    _, _, table = file.read_text(encoding="utf-8").partition("\n")
+    pages = {e.spec.id: e.page() for e in entries if e.best}
+    link = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, sorted(pages, key=len, reverse=True)))})(?![\w-])")
+    return "## Errata\n" + link.sub(lambda m: f"[{m[1]}](/{pages[m[1]]})", table) if pages else f"## Errata\n{table}"
+
+
+def diff_page(changes, revision):
+    """HTML of one page, complete in itself, with a table of changes of records and the figures drawn anew."""
+    env = environment()
+    env.filters["base64"] = lambda content: base64.b64encode(content).decode()
+    style = (paths.SITE / "static" / "site.css").read_text(encoding="utf-8")
+    return env.get_template("diff.html").render(changes=changes, revision=revision, style=style)

@@ -1,1 +1,0 @@
-"""What the notebooks that draw on several papers measure on common ground."""

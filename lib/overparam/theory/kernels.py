@@ -1,0 +1,240 @@
+"""Infinite-width Gram matrices and neural tangent kernels in closed form, in float64."""
+
+import math
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from .. import memory
+from ..errors import ParameterError
+
+LARGE = 5000  # rows from which progress is shown
+BLOCK = 256  # rows at a time: the working set stays in the cache, and only the result is n x n
+WORK = 10  # arrays of the size of a block
+
+
+def relu_gram(x):
+    """H_ij = <x_i, x_j> (pi - arccos <x_i, x_j>) / (2 pi), the Gram matrix H^infinity of a two-layer ReLU net.
+
+    x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The inner products are
+    clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
+    """
+    x = _unit(x)
+    gram = _room(x, len(x))
+    for rows in _blocks(len(x)):
+        gram[rows, : rows.stop] = _relu_kernel(x[rows] @ x[: rows.stop].T)
+    return _mirrored(gram, 0.5)
+
+
+def relu_cross_gram(x_new, x):
+    """H(x'_i, x_j), the kernel of `relu_gram` between new inputs and the training inputs.
+
+    x_new: unit-norm inputs (n', d); x: unit-norm inputs (n, d). Returns float64 (n', n). Where two inputs coincide,
+    arccos loses 1e-8 of the 1/2. Source: Arora et al. 2019, eq. (3).
+    """
+    x_new, x = _unit(x_new), _unit(x)
+    cross = _room(x_new, len(x))
+    for rows in _blocks(len(x_new)):
+        cross[rows] = _relu_kernel(x_new[rows] @ x.T)
+    return cross
+
+
+def kernel_predict(gram, cross, y):
+    """H(x', X) H^{-1} y: what a net of infinite width, trained to the end from outputs zero, predicts at new inputs x'.
+
+    gram: (n, n) on the training inputs; cross: (n', n) as of `relu_cross_gram`; y: labels (n,), or (n, k) for k label
+    vectors that share one Cholesky factor. Returns float64 (n',) or (n', k). Raises ParameterError where the gram is
+    not positive definite. Source: the limit k -> infinity of Arora et al. 2019, eqs. (7), (11).
+    """
+    gram, cross, y = (_float64(t) for t in (gram, cross, y))
+    factor, failed = torch.linalg.cholesky_ex(gram)
+    if failed:
+        raise ParameterError("the matrix is not positive definite: are two inputs parallel?")
+    columns = y if y.ndim == 2 else y.unsqueeze(1)
+    prediction = cross @ torch.cholesky_solve(columns, factor)
+    return prediction if y.ndim == 2 else prediction.squeeze(1)
+
+
+def _unit(x):
+    x = _float64(x)
+    if not torch.allclose(x.norm(dim=1), x.new_ones(()), atol=1e-6):
+        raise ParameterError("relu_gram needs unit-norm inputs: eq. (3) holds on the sphere")
+    return x
+
+
+def _relu_kernel(inner):
+    k = inner.clamp_(-1, 1)
+    return (0.5 - torch.acos(k) / (2 * math.pi)).mul_(k)
+
+
+def leaky_ntk(x, depth, alpha):
+    """T_L of the deep leaky-ReLU net of Algorithm 1 with only W_1..W_L trained: its NTK is m / (2 d) T_L for width m.
+
+    With s = |x||x'|, rho_0 the cosine, c = (1 - alpha)^2 / (1 + alpha^2), and k_0, k_1 the arc-cosine kernels
+    k_0 = 1 - arccos(rho)/pi, k_1 = (sqrt(1 - rho^2) + (pi - arccos rho) rho) / pi:
+    a_i = (c k_i + (2 alpha / (1 + alpha^2)) {1, rho}), rho_l = a_1(rho_{l-1}), T_0 = 0,
+    T_l = a_0(rho_{l-1}) (T_{l-1} + s rho_{l-1}). So T_L(x, x) = L |x|^2.
+
+    x: inputs (n, p) of any norms. Returns float64 (n, n). Source: the limit of the Gram matrix in Guo et al. 2024,
+    eq. (33); ours.
+    """
+    x = _float64(x)
+    norms = x.norm(dim=1)
+    ntk = _room(x, len(x))
+    c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
+    for rows in _blocks(len(x)):
+        s = norms[rows, None] * norms[None, : rows.stop]
+        rho = torch.clamp(x[rows] @ x[: rows.stop].T / s, -1, 1)
+        total = torch.zeros_like(rho)
+        for _ in range(depth):
+            angle = torch.acos(rho)
+            total = (total + s * rho) * (c * (1 - angle / math.pi) + linear)
+            k1 = (torch.sqrt(1 - rho**2) + (math.pi - angle) * rho) / math.pi
+            rho = torch.clamp(c * k1 + linear * rho, -1, 1)
+        ntk[rows, : rows.stop] = total
+    return _mirrored(ntk, depth * norms**2)
+
+
+def residual_ntk(x, depth, theta):
+    """The NTK over m of `ResidualReLU(d, m, L, theta)` with all W_1..W_{L+1} trained, for m -> infinity.
+
+    With K_l, N_l the limits of <x_l, x'_l> and |x_l|^2, rho_l their cosine, S_l that of m^{-1/2} sum_j x_{l,j}, and
+    k_0, k_1 as in `leaky_ntk`: K_1 = |x||x'| k_1(rho_0), S_1 = |x| / sqrt(pi),
+    K_{l+1} = K_l + theta^2 sqrt(N_l N'_l) k_1(rho_l) + theta (S'_l sqrt(N_l) + S_l sqrt(N'_l)) / sqrt(pi),
+    S_{l+1} = S_l + theta sqrt(N_l / pi); backwards B_L = k_0(rho_L), B_l = B_{l+1} (1 + theta^2 k_0(rho_l)). The kernel
+    is half of K_L B_L + theta^2 sum_{l=2..L} K_{l-1} B_l k_0(rho_{l-1}) + <x, x'> B_1 k_0(rho_0).
+
+    x: inputs (n, d) of any norms, not 0; depth: L; theta: as of `ResidualReLU`, None for the plain net. Returns float64
+    (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is ours.
+    """
+    x = _float64(x)
+    ntk, plain = _room(x, len(x)), theta is None
+    for rows in _blocks(len(x)):
+        a, b = x[rows], x[: rows.stop]
+        inner, norms = a @ b.T, [(a.square().sum(1), b.square().sum(1))]
+        K, S = [inner], [tuple((v / math.pi).sqrt() for v in norms[0])]
+        cosines = [_cosine(inner, *norms[0], rows)]
+        for l in range(depth):
+            k1, (N, N2), (S1, S2) = _k1(cosines[-1]), norms[-1], S[-1]
+            root, root2 = N.sqrt()[:, None], N2.sqrt()[None]
+            update = root * root2 * k1
+            if plain or l == 0:
+                K.append(update)
+                norms.append((N, N2))
+            else:
+                mixed = theta * (S2[None] * root + S1[:, None] * root2) / math.pi**0.5
+                K.append(K[-1] + theta**2 * update + mixed)
+                norms.append(tuple(_residual_norm(v, s, theta) for v, s in ((N, S1), (N2, S2))))
+                S.append(tuple(s + theta * (v / math.pi).sqrt() for v, s in ((N, S1), (N2, S2))))
+            cosines.append(_cosine(K[-1], *norms[-1], rows))
+        ntk[rows, : rows.stop] = _backwards(K, cosines, 1.0 if plain else theta, plain) / 2
+    return _mirrored(ntk, ntk.diagonal().clone())
+
+
+def _residual_norm(N, S, theta):
+    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt()
+
+
+def _backwards(K, cosines, theta, plain):
+    """sum_l K_{l-1} B_l k_0(rho_{l-1}), each but the first and the last times theta^2; K_0 .. K_L."""
+    B = k0 = _k0(cosines[-1])
+    total = K[-1] * B
+    for l in range(len(K) - 2, -1, -1):
+        k0 = _k0(cosines[l])
+        total = total + (theta**2 if l else 1) * K[l] * B * k0
+        B = B * (k0 if plain else 1 + theta**2 * k0)
+    return total
+
+
+def gated_ntk(x, depth, kind="grelu"):
+    """The NTK of `GatedRuns(kind, d_x, m, L, d_y)` times d_x d_y / m^2, by one output, for m -> infinity.
+
+    With r_1 = k_1(delta), r_{k+1} = k_1(r_k), delta the cosine of two inputs and k_0, k_1 as in `leaky_ntk`: of GReLU
+    L |x||x'| r_1 prod_{k=1..L} k_0(r_k), since every layer gives the same; of its ReLU twin
+    |x||x'| sum_k r_k prod_{j>=k} k_0(r_j).
+
+    x: inputs (n, d_x) of any norms, not 0; depth: L. Returns float64 (n, n), with diagonal L |x|^2. Source: Noy et al.
+    2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
+    """
+    x = _float64(x)
+    norms, ntk = x.norm(dim=1), _room(x, len(x))
+    for rows in _blocks(len(x)):
+        s = norms[rows, None] * norms[None, : rows.stop]
+        r = [_k1(torch.clamp(x[rows] @ x[: rows.stop].T / s, -1, 1))]
+        for _ in range(depth - 1):
+            r.append(_k1(r[-1]))
+        overlaps = [_k0(each) for each in r]
+        if kind == "grelu":
+            total = depth * r[0] * torch.stack(overlaps).prod(0)
+        else:
+            total, product = 0, 1
+            for each, overlap in zip(reversed(r), reversed(overlaps), strict=True):
+                product = product * overlap
+                total = total + each * product
+        ntk[rows, : rows.stop] = s * total
+    return _mirrored(ntk, depth * norms**2)
+
+
+def _k0(rho):
+    return 1 - torch.acos(rho) / math.pi
+
+
+def _k1(rho):
+    k1 = (torch.sqrt(1 - rho**2) + (math.pi - torch.acos(rho)) * rho) / math.pi
+    return torch.clamp(k1, -1, 1)
+
+
+def _cosine(inner, square, square2, rows):
+    """Of some rows with all up to the last of them; exactly 1 on the diagonal, where arccos loses half the digits."""
+    cosine = torch.clamp(inner / (square[:, None] * square2[None]).sqrt(), -1, 1)
+    cosine[:, rows].fill_diagonal_(1)
+    return cosine
+
+
+def _room(x, columns):
+    """An empty matrix with a row for each of x. Raises MemoryExceeded where it and a block's work do not fit."""
+    rows = len(x) + WORK * min(BLOCK, len(x))
+    memory.require(8 * columns * rows, f"a {len(x)} x {columns} kernel matrix", x.device)
+    return x.new_empty(len(x), columns)
+
+
+def _float64(x):
+    return torch.as_tensor(x).to(torch.float64)
+
+
+def _blocks(n):
+    """Slices of at most BLOCK rows; a large matrix shows a bar on a terminal."""
+    blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+    return tqdm(blocks, "rows of the Gram matrix", leave=False, disable=None if n >= LARGE else True)
+
+
+def _mirrored(lower, diagonal):
+    """Fill the upper triangle from the lower one, and set the diagonal, which arccos loses near 1, exactly."""
+    for rows in _blocks(len(lower)):
+        lower[: rows.start, rows] = lower[rows, : rows.start].T
+        block = lower[rows, rows]
+        block.copy_(block.tril() + block.tril(-1).T)
+    lower.diagonal().copy_(torch.as_tensor(diagonal, dtype=lower.dtype, device=lower.device))
+    return lower
+
+
+def extreme_eigenvalues(gram):
+    """(smallest, largest) eigenvalue of a positive definite float64 matrix, by Lanczos and, from below, on its inverse.
+
+    For matrices too large for a full decomposition; one Cholesky factor, no copy of the spectrum. Raises ParameterError
+    where the matrix is not positive definite.
+    """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    gram = gram.numpy()
+    start = np.random.default_rng(0).standard_normal(len(gram))
+    largest = eigsh(gram, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
+    try:
+        factor = cho_factor(gram, lower=True)
+    except LinAlgError as error:
+        raise ParameterError(f"the matrix is not positive definite ({error}): are two inputs parallel?") from error
+    inverse = LinearOperator(gram.shape, matvec=lambda b: cho_solve(factor, b), dtype=gram.dtype)
+    smallest = 1 / eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
+    return float(smallest), float(largest)

@@ -1,0 +1,88 @@
+"""Margins: by linear and by quadratic programming, and as the layers of a residual net carry them."""
+
+import numpy as np
+import torch
+from scipy.optimize import linprog, nnls
+
+from ..errors import ParameterError
+
+
+def feature_margin(features, y):
+    """(gamma, c): the largest gamma with y_i mean_k c_k features_ik >= gamma for all i, over |c_k| <= 1.
+
+    features: NumPy (n, M), sigma(u_k . x_i) in Assumption 3.2; y: (n,) of +1, -1. A linear program, solved by HiGHS in
+    float64. For n inputs and M random features it is at least the margin of Assumption 3.2 as M grows, and above it
+    where n is finite. Raises ParameterError where the solver fails. Source: Frei et al. 2019, Assumption 3.2.
+    """
+    signed = -np.asarray(y, dtype=np.float64)[:, None] * np.asarray(features, dtype=np.float64)
+    n, M = signed.shape
+    result = linprog(
+        np.append(np.zeros(M), -1.0),
+        A_ub=np.column_stack([signed / M, np.ones(n)]),
+        b_ub=np.zeros(n),
+        bounds=[(-1, 1)] * M + [(None, None)],
+        method="highs",
+    )
+    if not result.success:
+        raise ParameterError(f"the linear program for the margin of {n} inputs and {M} features: {result.message}")
+    return float(result.x[-1]), result.x[:-1]
+
+
+def nearest_in_hull(points):
+    """(distance, a): the point sum_i a_i points_i nearest to the origin, over a_i >= 0 with sum 1.
+
+    points: NumPy (n, p). Non-negative least squares of |sum_i a_i points_i|^2 + s^2 (1 - sum_i a_i)^2, whose solution
+    is a multiple of the one that is wanted for every s > 0; s is the points' root mean square.
+    """
+    points = np.asarray(points, dtype=np.float64)
+    if len(points) < points.shape[1]:
+        points = np.linalg.qr(points.T, mode="r").T  # the same inner products in fewer coordinates
+    scale = np.sqrt((points**2).sum() / len(points))
+    system, target = np.vstack([points.T / scale, np.ones(len(points))]), np.append(np.zeros(points.shape[1]), 1.0)
+    a, _ = nnls(system, target, maxiter=100 * len(points))
+    a /= a.sum()
+    return float(np.linalg.norm(a @ points)), a
+
+
+def linear_margin(x, y):
+    """The largest min_i y_i <w, x_i> over |w| = 1, or 0 where there is none above: x NumPy (n, d), y (n,) of +1, -1.
+
+    By duality the distance of the origin from the convex hull of the y_i x_i.
+    """
+    return nearest_in_hull(np.asarray(y)[:, None] * np.asarray(x))[0]
+
+
+def smallest_form(Q):
+    """(value, a): the least a^T Q a over a >= 0 with mean 1; Q: NumPy (n, n), positive semidefinite."""
+    values, vectors = np.linalg.eigh(Q)
+    distance, a = nearest_in_hull(vectors * np.sqrt(values.clip(min=0)))
+    return (len(Q) * distance) ** 2, len(Q) * a
+
+
+def pattern_form(x, y, patterns):
+    """Q (n, n) with a^T Q a = sum_j |n^-1 sum_i a_i y_i 1{j active at i} x_i|^2, the left side of Lemma B.6.
+
+    x: (n, m) activations x_L; y: (n,) of +1, -1; patterns: boolean (n, m), those of the last layer. Float64 NumPy.
+    Source: Frei et al. 2019, Lemma B.6.
+    """
+    signed, patterns = (x * y.unsqueeze(1)).double(), patterns.double()
+    return ((signed @ signed.T) * (patterns @ patterns.T) / len(y) ** 2).cpu().numpy()
+
+
+def carried_margins(net, x, y, alpha):
+    """What the layers l = 1..L of a `ResidualReLU` carry of a separator alpha (m,) of its first layer.
+
+    x: (n, d), y: (n,) of +1, -1. Returns {"margin": min_i y_i <alpha, x_{l,i}>, (L,)}, and for the layers l = 2..L,
+    (L - 1,), {"drift": max_i |<alpha, Sigma_l W_l^T x_{l-1,i}>|, "bound": max_i sum_k |alpha_k w_{l,k}^T x_{l-1,i}|}.
+    Source: Frei et al. 2019, Proposition C.5, eqs. (39), (40).
+    """
+    h, rows = x, {"margin": [], "drift": [], "bound": []}
+    for l, W in enumerate(net.W[:-1]):
+        z = h @ W
+        update = z.clamp(min=0)
+        h = h.add(update, alpha=net.theta) if net.skips(l) else update
+        rows["margin"].append((y * (h @ alpha)).min())
+        if l:
+            rows["drift"].append((update @ alpha).abs().max())
+            rows["bound"].append((z.abs() @ alpha.abs()).max())
+    return {name: torch.stack(values) for name, values in rows.items()}
