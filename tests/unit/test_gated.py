@@ -9,8 +9,8 @@ import torch
 from overparam.errors import ParameterError
 from overparam.models.gated import GatedRuns
 from overparam.models.gated_table import TabulatedRuns, pack, unpack
+from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
-from overparam.theory.norms import spectral_norm
 from overparam.training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
 
 D, M, DEPTH, OUT, N = 5, 24, 3, 2, 6

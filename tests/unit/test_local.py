@@ -7,9 +7,9 @@ import torch
 
 from overparam.bounds import allenzhu2019_limits as limits
 from overparam.errors import ParameterError
+from overparam.experiments.allenzhu2019_thm1 import JointRuns
 from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring, torus
 from overparam.models.deep_relu import ReLUNet
-from overparam.models.deep_relu_joint import JointRuns
 from overparam.training import SquaredLoss, gradient_descent
 
 J, Q, M, D, L, N = 5, 3, 4, 2, 3, 3

@@ -10,7 +10,7 @@ from overparam.bounds import allenzhu2019_limits as limits
 from overparam.data import load
 from overparam.models.deep_relu import ReLUNet, WideLayer
 from overparam.theory.perturbation import attacks
-from overparam.theory.perturbation.changes import Start, unchanged
+from overparam.theory.perturbation.changes import Attack, Start
 from overparam.theory.perturbation.neighbourhood import PAST_ZERO
 
 P, M, L = 4, 10, 3
@@ -205,5 +205,5 @@ def test_random_vectors_have_the_law_of_gaussian_matrices_of_that_norm():
 
 
 def test_the_unchanged_net_responds_to_nothing():
-    attack = unchanged(start_of(), [0.1])
+    attack = Attack(start_of(), [0.1])
     assert torch.equal(attack.g[-1][0], attack.start.g[-1])

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from overparam.data import load
-from overparam.models.deep_relu import ReLUNet, WideLayer, gram_root
-from overparam.models.deep_relu_runs import ReLURuns
+from overparam.models.deep_relu import ReLUNet, ReLURuns, WideLayer, gram_root
 from overparam.models.leaky import LeakyMLP
 from overparam.models.leaky_direct import DirectDescent
 from overparam.training import SquaredLoss, gradient_descent
@@ -96,7 +95,7 @@ def test_a_singular_gram_matrix_has_a_root():
 
 def weights_of(run, depth):
     """W_1..W_L of a run in training; for L = 1 the smallest W_1 that gives the drawn pre-activations."""
-    first = (torch.linalg.pinv(run.h0) @ run.first).T if depth == 1 else run.start(1)
+    first = (torch.linalg.pinv(run.h0) @ run.first).T if depth == 1 else run.start.W[0]
     return [first + run.P.T @ run.h0[: run.n], *run.W]
 
 

@@ -7,19 +7,18 @@ from overparam.data import load
 from overparam.models.deep_relu import ReLUNet
 from overparam.theory.perturbation.attacks import aligned_flip, random
 from overparam.theory.perturbation.changes import Start
-from overparam.theory.perturbation.trunk import Trunk
 
 X = load("sphere", n_train=3, n_test=0, d=5, transform="unit_bias", seed=1).x_train
 OMEGAS = [0.02, 0.1]
 
 
 def trunk_of(depth, m=60, tau=0.05):
-    return Trunk(ReLUNet(6, m, 1, depth, tau=tau, seed=2))
+    return ReLUNet(6, m, 1, depth, tau=tau, seed=2).trunk()
 
 
 def test_a_trunk_is_the_net_without_its_last_layer():
     net = ReLUNet(6, 40, 1, 4, tau=0.1, seed=0)
-    g, h = Trunk(net).forward(X)
+    g, h = net.trunk().forward(X)
     full_g, full_h = net.forward(X)
     assert len(g) == 3
     for found, expected in zip([*g, *h], [*full_g[:3], *full_h[:4]], strict=True):

@@ -7,7 +7,7 @@ import torch
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.experiments.allenzhu2019_thm6 import SmoothLoss
-from overparam.models.deep_relu_runs import ReLURuns
+from overparam.models.deep_relu import ReLURuns
 from overparam.theory import fits
 from overparam.training import Checkpoint, SquaredLoss, gradient_descent
 from overparam.training.subsets import subset, subset_descent

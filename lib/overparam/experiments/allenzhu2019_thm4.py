@@ -6,8 +6,7 @@ Source: Allen-Zhu et al. 2019, Theorem 4.
 
 import torch
 
-from ..models.deep_relu import gram_root
-from ..theory.norms import spectral_norm
+from ..norms import product_norms, spectral_norm
 
 
 def gaussian(net, *, seed, iterations=100):
@@ -21,14 +20,8 @@ def along_gradient(net, x, v):
     """The pairs (P, H) of the gradient sum_i v_i . dy(x_i)/dW, scaled to max_l |W'_l|_2 = 1; v (n, d): dF/dy."""
     g, h = net.forward(x)
     pairs = [(p * net.reach(l), below) for l, (p, below) in enumerate(zip(net.sensitivities(g, v), h, strict=False), 1)]
-    largest = torch.stack([pair_norm(*pair) for pair in pairs]).max()
+    largest = torch.stack([product_norms(*pair)[..., 1] for pair in pairs]).max()
     return [(p / largest, below) for p, below in pairs]
-
-
-def pair_norm(p, h):
-    """|P^T H|_2 of p, h (..., n, m)."""
-    root = p.mT @ gram_root(h)
-    return torch.linalg.eigvalsh(root.mT @ root)[..., -1].clamp(min=0).sqrt()
 
 
 def remainder(net, x, loss, changes, sizes):
@@ -40,10 +33,9 @@ def remainder(net, x, loss, changes, sizes):
         for l, (p, change, below) in enumerate(zip(net.sensitivities(g, v), changes, h, strict=False), 1)
     )
     w = torch.as_tensor(sizes, dtype=x.dtype, device=x.device)[:, None, None]
-    moved = h[0].expand(len(sizes), *h[0].shape)
-    for l, change in enumerate(changes, 1):
-        moved = (net.apply(l, moved) + net.reach(l) * w * _acted(change, moved)).clamp(min=0)
-    after = torch.stack([loss(y)[0] for y in moved @ net.B.mT])
+    h0 = h[0].expand(len(sizes), *h[0].shape)
+    _, moved = net.upward(h0, change=lambda l, below, _: w * _acted(changes[l - 1], below))
+    after = torch.stack([loss(y)[0] for y in moved[-1] @ net.B.mT])
     return after - start - w[:, 0, 0] * slope
 
 
@@ -88,7 +80,7 @@ def _bent(g, c, t):
 
 def _span_norm(V, inverse):
     """|W'|_2 (T,) of the W' that maps h_i to V_i and vanishes on what is orthogonal to all h_i."""
-    return pair_norm(V, inverse.mT.expand_as(V))
+    return product_norms(V, inverse.mT.expand_as(V))[..., 1]
 
 
 def descended(net, x, loss, eta, steps):

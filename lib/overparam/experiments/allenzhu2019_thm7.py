@@ -16,15 +16,14 @@ class LocalRuns:
     A_j, W_{l,j}, b_{l,j} ~ N(0, 2/(q m)), W_L ~ N(0, 2/(J m)), B ~ N(0, 1/d); with init="printed", as in the paper,
     A_j ~ N(0, 2/sqrt(q m)) and W_L ~ N(0, 2/(q m)).
     neighbours: Q, (J, q) position numbers, as `ring` and `torus` give them; shared: all positions share one A, one W_l
-    and one b_l, a true convolution, which the paper has not. seeds: one per run.
+    and one b_l, a true convolution, which the paper has not. seeds: one per run. place: dtype, device, draw_on.
     Source: Allen-Zhu et al. 2019, Appendix B.
     """
 
-    def __init__(self, neighbours, m, d, L, *, tau=0.0, init="corrected", shared=False, seeds, dtype=torch.float64,
-                 device="cpu", draw_on="cpu"):  # fmt: skip
+    def __init__(self, neighbours, m, d, L, *, tau=0.0, init="corrected", shared=False, seeds, **place):
         if init not in ("corrected", "printed"):
             raise ParameterError(f"init must be corrected or printed, not {init!r}")
-        self.Q, self.channels, self.d, self.L, self.tau = neighbours.to(device), m, d, L, tau
+        self.Q, self.channels, self.d, self.L, self.tau = neighbours.to(place.get("device", "cpu")), m, d, L, tau
         self.runs, self.seeds = len(seeds), list(seeds)
         self.J, self.q = neighbours.shape
         self.m = self.J * m  # what decides how runs are executed
@@ -38,13 +37,12 @@ class LocalRuns:
             L: ((self.m, self.m), local if printed else 2 / self.m),
             LAST: ((d, self.m), 1 / d),
         }
-        self._options = {"dtype": dtype, "device": device, "draw_on": draw_on}
+        self._place = place
 
     def layer(self, stream, run):
         """The draw of a layer for one run, or stacked for all (None)."""
-        if run is None:
-            return torch.stack([self.layer(stream, k) for k in range(self.runs)])
-        return drawn(*self._shapes[stream], self.seeds[run], stream, **self._options)
+        seed = self.seeds if run is None else self.seeds[run]
+        return drawn(*self._shapes[stream], seed=seed, stream=stream, **self._place)
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) for training on x (n, J), or (R, n, J) for one data set per run."""

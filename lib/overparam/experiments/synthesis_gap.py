@@ -14,7 +14,7 @@ import torch
 
 from ..bounds import arora2019, noy2021, requirements
 from ..errors import ParameterError
-from ..models.deep_relu_runs import ReLURuns
+from ..models.deep_relu import ReLURuns
 from ..models.gated import GatedRuns
 from ..models.leaky import LeakyMLP
 from ..models.residual import ResidualRuns

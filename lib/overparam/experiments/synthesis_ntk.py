@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from ..errors import ParameterError
-from ..models.deep_relu import ReLUNet
-from ..models.deep_relu_runs import ReLURuns
+from ..models.deep_relu import ReLUNet, ReLURuns
 from ..models.gated import GatedRuns
 from ..models.leaky import LeakyMLP
 from ..models.residual import ResidualReLU, ResidualRuns

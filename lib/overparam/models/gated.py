@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ..errors import ParameterError
-from ..theory.norms import spectral_norm, squared_difference, squared_product
+from ..norms import spectral_norm, squared_difference, squared_product
 
 _PARTS = ("B", "C", "W", "Psi", "U", "V")
 _BLOCK = 2**23  # entries that are drawn at a time

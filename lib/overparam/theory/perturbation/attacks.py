@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from .changes import Attack, unchanged
+from .changes import Attack
 from .neighbourhood import PAST_ZERO
 
 
@@ -88,7 +88,7 @@ def output_all(start, omegas):
 
 def amplify(start, omegas, *, rounds=6):
     """A large |h'_L|: every v_l along J_l^T q, where q is the h'_L of the round before, at first h_L itself."""
-    attack = Attack(start, omegas, lambda l, z, h, budget: None)
+    attack = Attack(start, omegas)
     q = attack.h[-1]
     for _ in range(rounds):
         pulls = attack.pull(q * (attack.g[-1] >= 0))
@@ -120,7 +120,7 @@ def _pushed(start, omegas, factor, rounds):
     radii = torch.as_tensor(omegas, dtype=g.dtype, device=g.device)[:, None, None]
     count = factor * g.shape[-1] * (3 * radii.square() / math.pi) ** (1 / 3)
     target = -torch.sign(g) * (g.abs().argsort(-1).argsort(-1) < count)
-    attack = unchanged(start, omegas)
+    attack = Attack(start, omegas)
     for _ in range(rounds):
         pulls = attack.pull(target)
 

@@ -11,6 +11,7 @@ import copy
 import torch
 
 from ...models.deep_relu import unit
+from ...norms import squared_row_differences
 
 
 class Start:
@@ -32,35 +33,33 @@ class Attack:
     """The net of `start` under changes v_l, chosen layer by layer: T radii `omegas`, n inputs.
 
     choose(l, z, h, budget): v_l (T, n, m) of norm at most budget = omega |h| (T, n, 1), or None for none; h (T, n, m):
-    the changed h_{l-1}; z: the pre-activations that W_l alone makes of it.
+    the changed h_{l-1}; z: the pre-activations that W_l alone makes of it. By default nothing is changed.
     g, h, v: [g_1, ..], [h_0, ..] and [v_1, ..] of the changed net.
     """
 
-    def __init__(self, start, omegas, choose):
-        self.start, self.net = start, start.net
-        radii = torch.as_tensor(omegas, dtype=start.h[0].dtype, device=start.h[0].device)[:, None, None]
-        self.g, self.h, self.v = [], [start.h[0].repeat(len(omegas), 1, 1)], []
-        for l in range(1, self.net.L + 1):
-            z = start.g[0].expand_as(self.h[0]) if l == 1 else self.net.apply(l, self.h[-1])
-            v = choose(l, z, self.h[-1], radii * self.h[-1].norm(dim=-1, keepdim=True))
-            self.v.append(v)
-            self.g.append(z if v is None else torch.add(z, v, alpha=self.net.reach(l)))
-            self.h.append(self.g[-1].clamp(min=0))
+    def __init__(self, start, omegas, choose=lambda l, z, h, budget: None):
+        self.start, self.net, self.v = start, start.net, []
+        h0 = start.h[0].repeat(len(omegas), 1, 1)
+        radii = torch.as_tensor(omegas, dtype=h0.dtype, device=h0.device)[:, None, None]
+
+        def change(l, h, z):
+            self.v.append(choose(l, z, h, radii * h.norm(dim=-1, keepdim=True)))
+            return self.v[-1]
+
+        self.g, self.h = self.net.upward(h0, start.g[0].expand_as(h0), change)
 
     def norms(self):
-        """The largest |W'_l|_2 over the layers, (T, n)."""
+        """The largest ||W'_l||_2 over the layers, (T, n)."""
         pairs = [v.norm(dim=-1) / h.norm(dim=-1) for v, h in zip(self.v, self.h, strict=False) if v is not None]
         return torch.stack(pairs).amax(0)
 
     def pull(self, q):
         """[J_1^T q, .., J_L^T q], each (T, n, m), with the Jacobian J_l of g_L by v_l; q: (T, n, m)."""
-        rows = [q]
-        for l in range(self.net.L, 1, -1):
-            q = self.net.apply_transposed(l, rows[-1])
-            if (v := self.v[l - 1]) is not None:
-                q = q + self.net.reach(l) * _along(rows[-1], v, self.h[l - 1])
-            rows.append(q * (self.g[l - 2] >= 0))
-        return [row * self.net.reach(l) for l, row in enumerate(reversed(rows), 1)]
+        return [row * self.net.reach(l) for l, row in enumerate(self.net.downward(self.g, q, self._back), 1)]
+
+    def _back(self, l, p):
+        """W'_l^T p."""
+        return _acted_transposed(self.v[l - 1], self.h[l - 1], p)
 
     def better(self, other, where):
         """The attack `other` at the radii and inputs `where` (T, n), this one elsewhere."""
@@ -73,7 +72,7 @@ class Attack:
     def responses(self):
         """How the net has changed; l in 1..L on the last axis of what has one.
 
-        "norm" (T, n): max_l |W'_l|_2; "flips" (T, n, L): the shares |D'_l|_0 / m; "flipped" |D'_l g_l|, "pre" |g'_l|,
+        "norm" (T, n): max_l ||W'_l||_2; "flips" (T, n, L): the shares |D'_l|_0 / m; "flipped" |D'_l g_l|, "pre" |g'_l|,
         "hidden" |h'_l| (T, n, L); "gradient" |dy_j - dy_j(0)|_F / |dy_j(0)|_F by W_1..W_L, "gradient last" by W_L
         alone, "output" |y_j - y_j(0) - y_j^ntk|, "kernel" and "kernel last" |K(x, x)/K(0)(x, x) - 1| (T, n).
         Source: Allen-Zhu et al. 2019, Lemma 8.2, Theorem 5.
@@ -92,18 +91,15 @@ class Attack:
 
     def _tangent(self):
         start, net, j = self.start, self.net, self.start.j
-        rows = self._sensitivities()
         gaps, sizes, kernels, linear = [], [], [], 0
-        for l, (p, p0, h, h0, v) in enumerate(zip(rows, start.p, self.h, start.h, self.v, strict=False), 1):
+        rows = zip(self._sensitivities(), start.p, self.h, start.h, self.v, strict=False)
+        for l, (p, p0, h, h0, v) in enumerate(rows, 1):
             square = net.reach(l) ** 2
-            dp, dh = p - p0, h - h0
-            cross = 2 * (p * dp).sum(-1) * (dh * h0).sum(-1)
-            gap = p.square().sum(-1) * dh.square().sum(-1) + dp.square().sum(-1) * h0.square().sum(-1) + cross
-            gaps.append(square * gap.clamp(min=0))
+            gaps.append(square * squared_row_differences((p, h), (p0, h0)))
             sizes.append(square * p0.square().sum(-1) * h0.square().sum(-1))
             kernels.append(square * p.square().sum(-1) * h.square().sum(-1))
             if v is not None:
-                linear = linear + net.reach(l) * (_along(h0, h, v, over=h) * p0).sum(-1)
+                linear = linear + net.reach(l) * (_acted(v, h, h0) * p0).sum(-1)
         moved = ((self.h[-1] - start.h[-1]) * net.B[j]).sum(-1)
         return {
             "gradient": (sum(gaps) / sum(sizes)).sqrt(),
@@ -119,41 +115,34 @@ class Attack:
         Source: Allen-Zhu et al. 2019, Theorem 5c.
         """
         start, net = self.start, self.net
-        p, h, v = [row[:, i] for row in self._sensitivities()], [a[:, i] for a in self.h], self.v
-        others, pre = [start.h[0][k].expand_as(h[0])], []
-        for l in range(1, net.L + 1):
-            z = start.g[0][k].expand_as(h[0]) if l == 1 else net.apply(l, others[-1])
-            if v[l - 1] is not None:
-                z = z + net.reach(l) * _along(others[-1], h[l - 1], v[l - 1][:, i], over=h[l - 1])
-            pre.append(z)
-            others.append(z.clamp(min=0))
-        row, kernel, before = net.B[start.j], 0, 0
-        for l in range(net.L, 0, -1):
-            row = row * (pre[l - 1] >= 0)
-            square = net.reach(l) ** 2
-            kernel = kernel + square * (p[l - 1] * row).sum(-1) * (h[l - 1] * others[l - 1]).sum(-1)
-            before = before + square * _gram(start.p[l - 1][[i, k]]) * _gram(start.h[l - 1][[i, k]])
-            if l > 1:
-                back = net.apply_transposed(l, row)
-                row = back if v[l - 1] is None else back + net.reach(l) * _along(row, v[l - 1][:, i], h[l - 1])
+        p, h = [row[:, i] for row in self._sensitivities()], [a[:, i] for a in self.h]
+        v = [None if a is None else a[:, i] for a in self.v]
+        h0, g1 = (a[0][k].expand_as(h[0]) for a in (start.h, start.g))
+        g, others = net.upward(h0, g1, lambda l, a, _: _acted(v[l - 1], h[l - 1], a))
+        top = net.B[start.j] * (g[-1] >= 0)
+        rows = net.downward(g, top, lambda l, b: _acted_transposed(v[l - 1], h[l - 1], b))
+        kernel = before = 0
+        for l in range(net.L):
+            square = net.reach(l + 1) ** 2
+            kernel = kernel + square * (p[l] * rows[l]).sum(-1) * (h[l] * others[l]).sum(-1)
+            before = before + square * _gram(start.p[l][[i, k]]) * _gram(start.h[l][[i, k]])
         return (kernel - before[0, 1]).abs() / (before[0, 0] * before[1, 1]).sqrt()
 
     def _sensitivities(self):
         """[p_1, .., p_L] of the changed net, whose W_l + W'_l act backwards too."""
         delta = self.net.B[self.start.j] * (self.g[-1] >= 0)
-        return [row / self.net.reach(l) for l, row in enumerate(self.pull(delta), 1)]
+        return self.net.downward(self.g, delta, self._back)
 
 
 def _gram(a):
     return a @ a.mT
 
 
-def _along(a, b, c, over=None):
-    """c (a . b) / |c|^2, or over |over|^2; all (T, n, m)."""
-    over = c if over is None else over
-    return c * ((a * b).sum(-1, keepdim=True) / over.square().sum(-1, keepdim=True))
+def _acted(v, h, a):
+    """W' a of W' = v h^T / |h|^2; None for no change."""
+    return None if v is None else v * ((h * a).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True))
 
 
-def unchanged(start, omegas):
-    """No change, at all radii."""
-    return Attack(start, omegas, lambda l, z, h, budget: None)
+def _acted_transposed(v, h, b):
+    """W'^T b, as `_acted`."""
+    return None if v is None else h * ((v * b).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True))
