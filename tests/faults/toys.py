@@ -140,7 +140,9 @@ def project(root):
     for claim, body in CELLS.items():
         cells = [
             nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
-            nbformat.v4.new_code_cell(f'from overparam.record.claims import Claim\nclaim = Claim("{claim}", globals())'),
+            nbformat.v4.new_code_cell(
+                f'from overparam.record.claims import Claim\nclaim = Claim("{claim}", globals())'
+            ),
             nbformat.v4.new_code_cell(body.strip()),
             nbformat.v4.new_code_cell('claim.check("value", value)\nclaim.report()'),
         ]

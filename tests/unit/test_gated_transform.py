@@ -167,7 +167,9 @@ def test_the_profile_by_depth_is_made_of_its_definitions():
 
 def test_profiles_have_their_wide_limits():
     x = torch.eye(8, 16, dtype=torch.float64)
-    grelu, relu = (noy2021_depth.depth_profile(GatedRuns(kind, 16, 600, 4, seeds=range(3)), x) for kind in ("grelu", "relu"))
+    grelu, relu = (
+        noy2021_depth.depth_profile(GatedRuns(kind, 16, 600, 4, seeds=range(3)), x) for kind in ("grelu", "relu")
+    )
     np.testing.assert_allclose(grelu["cosine"].mean(0), noy2021.covariances(4, 0.0), atol=0.04)
     overlaps = noy2021.gate_overlap(noy2021.gate_cosines(4, 0.0))
     for profile in (grelu, relu):
@@ -193,7 +195,9 @@ def test_truncated_factors_are_the_nearest_and_nonnegative_ones_open_every_gate(
         made = noy2021_lowrank.factors(net, rank, "svd", x)
         s = torch.linalg.svdvals(net.psi(0, 1, x))
         expected = (s[rank:].square().sum() / s.square().sum()).sqrt()
-        assert noy2021_lowrank.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(expected.item(), abs=1e-12)
+        assert noy2021_lowrank.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(
+            expected.item(), abs=1e-12
+        )
     agreement, opened = noy2021_lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
     assert agreement.tolist() == [1.0, 1.0]
     assert opened.tolist() == pytest.approx([gate.double().mean().item() for gate in run.gates])

@@ -20,7 +20,13 @@ def problem(n=4, d=9):
 
 
 def search(**changed):
-    setting = {"seeds": [0, 1, 2], "target": TARGET, "steps": 60, "powers": [0, -1], "widths": synthesis_gap.width_grid(64)}
+    setting = {
+        "seeds": [0, 1, 2],
+        "target": TARGET,
+        "steps": 60,
+        "powers": [0, -1],
+        "widths": synthesis_gap.width_grid(64),
+    }
     return Search(**{**setting, **changed})
 
 
@@ -54,8 +60,12 @@ def test_the_limit_is_nine_tenths_of_the_stable_step():
     largest = {paper: float(torch.linalg.eigvalsh(synthesis_gap.kernel(paper, p, 2))[-1]) for paper in PAPERS}
     assert synthesis_gap.limit("arora", p, 50, 2) == pytest.approx(1.8 / largest["arora"])
     assert synthesis_gap.limit("noy", p, 50, 2) == pytest.approx(1.8 / largest["noy"] / 50**2)
-    assert synthesis_gap.limit("guo", p, 50, 2) == pytest.approx(0.9 / largest["guo"] / 50)  # the loss is a sum, not half of it
-    assert synthesis_gap.limit("frei", p, 50, 2) == pytest.approx(0.9 * 8 * 4 / largest["frei"] / 50)  # l'' <= 1/4, a mean of 4
+    assert synthesis_gap.limit("guo", p, 50, 2) == pytest.approx(
+        0.9 / largest["guo"] / 50
+    )  # the loss is a sum, not half of it
+    assert synthesis_gap.limit("frei", p, 50, 2) == pytest.approx(
+        0.9 * 8 * 4 / largest["frei"] / 50
+    )  # l'' <= 1/4, a mean of 4
 
 
 def test_the_loss_is_the_surrogate_error_and_the_wrong_signs():
@@ -133,7 +143,9 @@ def test_the_survey_gives_every_cell_its_own_measurement():
 
 def test_as_demanded_takes_width_and_step_from_the_row():
     p = problem()
-    good = requirements.Requirement("", "", math.log10(256), math.log10(synthesis_gap.limit("arora", p, 256, 1)), 0, 0, 0)
+    good = requirements.Requirement(
+        "", "", math.log10(256), math.log10(synthesis_gap.limit("arora", p, 256, 1)), 0, 0, 0
+    )
     wild = requirements.Requirement("", "", math.log10(256), 3.0, 0, 0, 0)
     assert synthesis_gap.at_demand("arora", p, 1, search(), good) == 1
     assert synthesis_gap.at_demand("arora", p, 1, search(), wild) == 0

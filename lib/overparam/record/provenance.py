@@ -17,7 +17,16 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # checks alone: the tests compute those of all committed records anew.
 _NEUTRAL = {
     f"overparam{name}"
-    for name in ("", ".record", ".record.claims", ".errors", ".memory", ".record.parameters", ".paths", ".record.provenance")
+    for name in (
+        "",
+        ".record",
+        ".record.claims",
+        ".errors",
+        ".memory",
+        ".record.parameters",
+        ".paths",
+        ".record.provenance",
+    )
 }
 _VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "mlxtend", "matplotlib")
 
