@@ -6,7 +6,6 @@ Results are arrays whose first axis is the slope and whose second is the paired 
 import numpy as np
 
 from ..models.leaky import LeakyMLP
-from ..models.leaky_direct import DirectMLP
 from ..training import Checkpoint, CrossEntropyLoss, SquaredLoss, gradient_descent, stochastic_gradient_descent
 
 
@@ -23,11 +22,8 @@ def leaky_curves(datasets, seeds, alphas, *, m, L, eta, epochs, batch, at, dtype
 
     def one(data, seed):
         x, x_test = (part.to(device, dtype) for part in (data.x_train, data.x_test))
-        net = _net_of(x.shape[1], batch)(
-            x.shape[1], m, classes or 1, L, alphas=alphas, seeds=[seed] * len(alphas), dtype=dtype, device=device
-        )
-        if isinstance(net, DirectMLP):
-            x, x_test = net.embed(x), net.embed(x_test)
+        net = _net(x, m, L, classes, alphas, seed, batch)
+        x, x_test = net.embed(x), net.embed(x_test)
         loss, test = (_loss(y.to(device), dtype, classes) for y in (data.y_train, data.y_test))
         log = {"test": lambda run: test(run.predict(x_test))[0]}
         if classes:
@@ -53,11 +49,8 @@ def descent_curves(datasets, seeds, alphas, loss, *, m, L, eta, steps, at, dtype
 
     def one(data, seed):
         x, x_test = (part.to(device, dtype) for part in (data.x_train, data.x_test))
-        net = _net_of(x.shape[1], len(x))(
-            x.shape[1], m, classes or 1, L, alphas=alphas, seeds=[seed] * len(alphas), dtype=dtype, device=device
-        )
-        if isinstance(net, DirectMLP):
-            x, x_test = net.embed(x), net.embed(x_test)
+        net = _net(x, m, L, classes, alphas, seed, len(x))
+        x, x_test = net.embed(x), net.embed(x_test)
         targets = (y.to(device) if classes else y.to(device, dtype)[:, None] for y in (data.y_train, data.y_test))
         training, test = (loss(y) for y in targets)
         log = {"test": lambda run: test(run.predict(x_test))[0]}
@@ -71,9 +64,10 @@ def descent_curves(datasets, seeds, alphas, loss, *, m, L, eta, steps, at, dtype
     return {name: np.stack([run[name] for run in runs], 1) for name in runs[0]}
 
 
-def _net_of(p, batch):
-    """The cheaper of the two forms of the net: one product of m x p x p, or two of batch x m x m, in each step."""
-    return DirectMLP if p > batch else LeakyMLP
+def _net(x, m, L, classes, alphas, seed, batch):
+    """The net in its cheaper form: one product of m x p x p, or two of batch x m x m, in each step."""
+    runs = {"alphas": alphas, "seeds": [seed] * len(alphas), "keep_W1": x.shape[1] > batch}
+    return LeakyMLP(x.shape[1], m, classes or 1, L, **runs, dtype=x.dtype, device=x.device)
 
 
 def _loss(y, dtype, classes):
