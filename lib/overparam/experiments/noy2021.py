@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from ..data import DataSet, load, normalise
 from ..errors import ParameterError
 from ..models.gated import GatedRuns, TabulatedRuns
+from ..norms import squared_difference, squared_product
 from ..record import plots
 from ..theory.finite_kernels import initial_lambda_max
 from ..training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
@@ -71,8 +72,6 @@ def ten_classes(name, n, n_test, *, seed, stand_in=None):
     tiny, parts = torch.finfo(mean.dtype).tiny, {}  # an image equal to the mean stays zero
     for part in ("train", "test"):
         x, y = getattr(data, f"x_{part}") - mean, getattr(data, f"y_{part}")
-        if y.ndim != 1:
-            raise ParameterError(f"labels must have shape (n,), not {tuple(y.shape)}")
         parts[f"x_{part}"] = x / x.norm(dim=1, keepdim=True).clamp(min=tiny)
         parts[f"y_{part}"] = torch.eye(10, dtype=mean.dtype)[y.long()]
     return replace(data, **parts, stand_in=stand_in or data.stand_in, transform="centred, unit norm")
@@ -212,8 +211,8 @@ def _sgd_of_seed(data, seed, rates, settings, batch, epochs, changes, checkpoint
 class GradientChange:
     """A log: ||g_t - g_{t-1}||_F and ||g_t||_F over all layers, (..., 2), of the loss's gradients by the weights.
 
-    g_{t-1} is that of the last call for the same run, NaN at first. Where n < m / 2 gradients are kept as products
-    z^T h, and their difference is taken as (z - z')^T h + z'^T (h - h'), which keeps its digits.
+    g_{t-1} is that of the last call for the same run, NaN at first. Where n < m / 2, gradients are kept as their two
+    factors.
     """
 
     def __init__(self, loss):
@@ -223,32 +222,28 @@ class GradientChange:
         z = run.sensitivities(self.loss.select(run.run)(run.forward())[1])
         h = run.inputs_of_layers()
         if 2 * z[0].shape[-2] >= z[0].shape[-1]:
-            now = [(a.mT @ b,) for a, b in zip(z, h, strict=True)]
+            now = [a.mT @ b for a, b in zip(z, h, strict=True)]
         else:
             now = [(a, b.clone()) for a, b in zip(z, h, strict=True)]
-        size = sum(_squared(*g) for g in now)
+        size = sum(_square(g) for g in now)
         before, self.before[run.run] = self.before.get(run.run), now
         if before is None:
             change = size * torch.nan
         else:
-            change = sum(_squared_difference(g, g_before) for g, g_before in zip(now, before, strict=True))
+            change = sum(_square_of_difference(*pair) for pair in zip(now, before, strict=True))
         return torch.stack([change, size], -1).clamp(min=0).sqrt()
 
 
-def _squared(z, h=None):
-    """||z||_F^2, or ||z^T h||_F^2 of z, h (..., n, m) by their n x n Gram matrices."""
-    return z.square().sum((-2, -1)) if h is None else ((z @ z.mT) * (h @ h.mT)).sum((-2, -1))
+def _square(g):
+    return squared_product(*g) if isinstance(g, tuple) else g.square().sum((-2, -1))
 
 
-def _squared_difference(now, before):
-    if len(now) == 1:
-        return _squared(now[0] - before[0])
-    (z, h), (z0, h0) = now, before
-    return _squared(torch.cat([z - z0, z0], -2), torch.cat([h, h - h0], -2))
+def _square_of_difference(now, before):
+    return squared_difference(now, before) if isinstance(now, tuple) else _square(now - before)
 
 
 class GateChanges:
-    """A log: the share of the gates of layers 1..L at inputs x that changed since the last call, (...); NaN at first."""
+    """A log: the share of the gates at inputs x that changed since the last call for the run, (...); NaN at first."""
 
     def __init__(self, x):
         self.x, self.before = x, {}

@@ -60,7 +60,7 @@ def _of_seed(data, seed, f, cuts, settings, batch, epochs, sequential, checkpoin
     def train(nets, count, order, name, **weights):
         history = stochastic_gradient_descent(
             nets, rows, RegressionLoss(y), eta, count, batch=batch, seed=order, log=test_error | weights,
-            at={"test": range(count + 1), **{name: [count] for name in weights}}, batched=False, allow_divergence=True,
+            at=range(count + 1), batched=False, allow_divergence=True,
             checkpoint=checkpoint and Checkpoint(f"{checkpoint}-{name}"),
         )  # fmt: skip
         loss = endless(history.loss.numpy())
@@ -70,7 +70,7 @@ def _of_seed(data, seed, f, cuts, settings, batch, epochs, sequential, checkpoin
     relu, _ = train(net, first + last, seed, "relu")
     grelu = net.twin("grelu")
     before, logs = train(grelu, first, seed, "grelu", W=lambda run: torch.stack(run.W, -3))
-    run = grelu.with_weights(logs["W"][0, 0]).descent(rows, 0)
+    run = grelu.with_weights(logs["W"][0, -1]).descent(rows, 0)
     made = [equivalent_relu(run, cut=cut, sequential=sequential) for cut in cuts]
     norms = {"before": _norm(run.W), "after": np.array([_norm(new.weights) for new in made])}
     ranks = np.array([int(new.ranks.min()) for new in made])

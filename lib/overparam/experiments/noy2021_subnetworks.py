@@ -8,6 +8,7 @@ Source: Noy et al. 2021, eqs. (3), (10).
 
 import torch
 
+from ..norms import largest_singular, squared_row_differences
 from ..theory.finite_kernels import jacobian_rows, layer_grams
 
 ENTRIES = 2**26  # of the G_k that are held at once
@@ -89,17 +90,18 @@ def product_norms(run, iterations=30):
     return found
 
 
-def _product_norm(run, top, bottom, v, iterations):
-    tiny = torch.finfo(v.dtype).tiny
-    for _ in range(iterations):
-        v = v * run.gates[bottom]
-        u = v / v.norm(dim=-1, keepdim=True).clamp(min=tiny)
+def _product_norm(run, top, bottom, start, iterations):
+    def product(v):
         for k in range(bottom + 1, top + 1):
-            u = (u @ run.W[k].mT).mul_(run.gates[k])
-        v = u
+            v = (v @ run.W[k].mT).mul_(run.gates[k])
+        return v
+
+    def transposed(v):
         for k in range(top, bottom, -1):
             v = (v @ run.W[k]).mul_(run.gates[k - 1])
-    return u.norm(dim=-1)
+        return v
+
+    return largest_singular(product, transposed, start * run.gates[bottom], iterations - 1)[0]
 
 
 def mean_cosine(rows):
@@ -119,20 +121,18 @@ def gradient_ratio(run, other):
     run, other: descents at W and W + W' on the same inputs. Source: Noy et al. 2021, Theorem 3, eq. (7).
     """
     moves, sizes = 0, 0
-    pairs = zip(jacobian_rows(run), run.h, jacobian_rows(other), other.h, strict=False)
-    for F, h, F2, h2 in pairs:
-        h, h2, change = h.unsqueeze(-2), h2.unsqueeze(-2), F2 - F
-        inner = (change * F).sum(-1) * (h2 * (h2 - h)).sum(-1)
-        moves = moves + change.square().sum(-1) * h2.square().sum(-1)
-        moves = moves + F.square().sum(-1) * (h2 - h).square().sum(-1) + 2 * inner
-        sizes = sizes + F.square().sum(-1) * h.square().sum(-1)
-    return (moves.clamp(min=0) / sizes).sqrt()
+    pairs = zip(jacobian_rows(run), run.inputs_of_layers(), jacobian_rows(other), other.inputs_of_layers(), strict=True)
+    for F, h, F_new, h_new in pairs:
+        before, after = (F, h.unsqueeze(-2)), (F_new, h_new.unsqueeze(-2))
+        moves = moves + squared_row_differences(after, before)
+        sizes = sizes + F.square().sum(-1) * h.square().sum(-1, keepdim=True)
+    return (moves / sizes).sqrt()
 
 
 def kernel_change(run, other):
-    """|K_p' - K_p| / sqrt(K_p(x_i, x_i) K_p(x_j, x_j)), (d_y, n, n), with K_p(x_i, x_j) = <grad y_p(x_i), grad y_p(x_j)>.
+    """|K_p' - K_p| / sqrt(K_p(x_i, x_i) K_p(x_j, x_j)), (d_y, n, n), K_p(x_i, x_j) = <grad y_p(x_i), grad y_p(x_j)>.
 
-    Source: Noy et al. 2021, eq. (6); Corollary 4, eq. (8).
+    run, other: descents at W and W + W' on the same inputs. Source: Noy et al. 2021, eq. (6); Corollary 4, eq. (8).
     """
     before, after = (
         torch.stack([layer_grams(net, p).sum(-3) for p in range(net.B.shape[-2])]) for net in (run, other)

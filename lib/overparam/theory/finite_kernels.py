@@ -1,7 +1,7 @@
 """Tangent kernels of finite width, by the trained weights: of open runs, at their current weights and inputs.
 
-A run (`LeakyDescent`, `GatedDescent`) gives `sensitivities` and `inputs_of_layers`: the gradient of v . y(x_i) by W_l is
-z_{l,i} h_{l-1,i}^T. Gradient descent on half the mean squared error of n inputs is stable up to the step size
+A run (`LeakyDescent`, `GatedDescent`) gives `sensitivities` z and `inputs_of_layers` h: the gradient of v . y(x_i) by
+W_l is z_{l,i} h_{l-1,i}^T. Gradient descent on half the mean squared error of n inputs is stable up to the step size
 2 n / lambda_max(K). Source: Noy et al. 2021, Section 4.2, eq. (6).
 """
 
