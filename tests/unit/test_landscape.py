@@ -11,10 +11,10 @@ from overparam.errors import ParameterError
 from overparam.experiments import allenzhu2019_landscape as landscape
 from overparam.experiments import allenzhu2019_surfaces as landscape_figures
 from overparam.experiments.allenzhu2019_landscape import Objective, Probe, gradients, landscapes
-from overparam.models.convolutional import cifar_net
+from overparam.models.cifar import cifar_net
 from overparam.record import claims
+from overparam.training.autograd import Recipe, error, train
 from overparam.training.checkpoints import Checkpoint
-from overparam.training.recipe import Recipe, error, train
 
 SHAPE = {"shape": (1, 8, 8), "classes": 4}
 SCALE = (torch.full((1, 1, 1), 0.5, dtype=torch.float64), torch.full((1, 1, 1), 0.25, dtype=torch.float64))
@@ -97,7 +97,8 @@ def trained(at=(0, 1, 2)):
     x = torch.rand(12, 1, 8, 8, generator=draw, dtype=torch.float64)
     y = torch.randint(0, 4, (12,), generator=draw)
     net = cifar_net("vgg19", [1, 1], 2, **SHAPE, seed=0)
-    course = train(net, x, y, Recipe(epochs=2, drops=(1,), batch=6, padding=1), scale=SCALE, at=at, seed=0)
+    recipe = Recipe(2, 0.1, 6, drops=(1,), momentum=0.9, weight_decay=5e-4, padding=1, flip=True)
+    course = train(net, x, y, recipe, scale=SCALE, at=at, seed=0)
     return net, course, (x - 0.5) / 0.25, y
 
 

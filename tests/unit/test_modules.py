@@ -7,19 +7,16 @@ import torch
 
 from overparam.data import load
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.models.convolutional import LeakyCNN
-from overparam.models.modules import LeakyUnit
-from overparam.models.sequence import LeakyLSTM, LeakyViT
-from overparam.training.autograd import module_curves
-from overparam.training.stochastic import _order
+from overparam.experiments.guo2024 import module_curves
+from overparam.models.convolutional import LeakyCNN, LeakyViT
+from overparam.models.modules import LeakyUnit, parameter_count
+from overparam.models.sequence import LeakyLSTM
+from overparam.training import Recipe
+from overparam.training.descent import epoch_order
 
 SMALL_VIT = {"size": 8, "dim": 6, "layers": 2, "heads": 2, "head_dim": 3, "mlp": 10, "head": 12}
 SMALL_CNN = {"size": 8, "width": 3, "hidden": 5}
 cross_entropy = torch.nn.functional.cross_entropy
-
-
-def parameter_count(module):
-    return sum(p.numel() for p in module.parameters())
 
 
 def test_the_papers_sizes_have_the_papers_numbers_of_weights():
@@ -85,25 +82,25 @@ def build(alpha, seed):
     return LeakyCNN(alpha, seed, **SMALL_CNN)
 
 
-OPTIONS = {"eta": 0.01, "epochs": 3, "batch": 4, "at": [0, 1, 3], "dtype": torch.float64, "device": "cpu"}
+RECIPE = Recipe(epochs=3, eta=0.01, batch=4)
+OPTIONS = {"at": [0, 1, 3], "dtype": torch.float64, "device": "cpu"}
 
 
 def test_training_is_torchs_sgd():
     data = images(3)
-    curves = module_curves([images(2), data], [2, 3], [-1.0, 0.5], build, cross_entropy, **OPTIONS)
+    curves = module_curves([images(2), data], [2, 3], [-1.0, 0.5], build, cross_entropy, RECIPE, **OPTIONS)
     assert curves["test"].shape == (2, 2, 3)
     net = build(0.5, 3)
     optimiser = torch.optim.SGD(net.parameters(), 0.01)
     for epoch in range(3):
-        for index in _order(9, 3, epoch).split(4):
+        for index in epoch_order(9, 3, epoch).split(4):
             optimiser.zero_grad()
             cross_entropy(net(data.x_train[index]), data.y_train[index]).backward()
             optimiser.step()
     expected = [
         cross_entropy(net(x), y).detach() for x, y in ((data.x_train, data.y_train), (data.x_test, data.y_test))
     ]
-    torch.testing.assert_close(curves["train"][1, 1, -1], expected[0])
-    torch.testing.assert_close(curves["test"][1, 1, -1], expected[1])
+    assert [curves["train"][1, 1, -1], curves["test"][1, 1, -1]] == pytest.approx([e.item() for e in expected])
 
 
 def test_dropout_is_off_where_the_loss_is_measured_and_a_finished_run_is_read_back(tmp_path):
@@ -115,12 +112,12 @@ def test_dropout_is_off_where_the_loss_is_measured_and_a_finished_run_is_read_ba
         return LeakyLSTM(alpha, seed, vocab=20, dim=3, hidden=4, head=8)
 
     loss, options = torch.nn.functional.binary_cross_entropy_with_logits, OPTIONS | {"checkpoint": tmp_path / "c"}
-    first = module_curves([data], [0], [-1.0], lstm, loss, **options)
-    torch.testing.assert_close(first["train"], first["test"])
-    again = module_curves([data], [0], [-1.0], lstm, loss, **options)
-    assert torch.equal(first["train"], again["train"])
+    first = module_curves([data], [0], [-1.0], lstm, loss, RECIPE, **options)
+    assert first["train"] == pytest.approx(first["test"])
+    again = module_curves([data], [0], [-1.0], lstm, loss, RECIPE, **options)
+    assert (first["train"] == again["train"]).all()
 
 
 def test_a_divergence_is_an_error():
     with pytest.raises(TrainingDiverged, match="slope -1"):
-        module_curves([images(0)], [0], [-1.0], build, cross_entropy, **OPTIONS | {"eta": 1e9})
+        module_curves([images(0)], [0], [-1.0], build, cross_entropy, dataclasses.replace(RECIPE, eta=1e9), **OPTIONS)

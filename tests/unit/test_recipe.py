@@ -9,13 +9,14 @@ from torch.nn.functional import cross_entropy, pad
 from overparam.data import sources
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.experiments.allenzhu2019_tasks import balanced, image_task, pairs, pooled, relabelled
-from overparam.models.convolutional import cifar_net, net_title
+from overparam.models.cifar import cifar_net, net_title
+from overparam.models.modules import parameter_count
+from overparam.training.autograd import Recipe, augmented, train
 from overparam.training.checkpoints import Checkpoint
-from overparam.training.recipe import Recipe, augmented, train
 
 SMALL = {"shape": (1, 8, 8), "classes": 4}
 SCALE = (torch.full((1, 1, 1), 0.5, dtype=torch.float64), torch.full((1, 1, 1), 0.25, dtype=torch.float64))
-SHORT = Recipe(epochs=4, drops=(2,), batch=4, padding=1)
+SHORT = Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=5e-4, padding=1, flip=True)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ SHORT = Recipe(epochs=4, drops=(2,), batch=4, padding=1)
 )
 def test_the_papers_nets_have_the_numbers_of_weights_of_the_cited_code(name, layers, width, counts):
     nets = [cifar_net(name, layers, width, shape=(3, 32, 32), classes=k, seed=0) for k in (10, 100)]
-    assert tuple(sum(p.numel() for p in net.parameters()) for net in nets) == counts
+    assert tuple(map(parameter_count, nets)) == counts
 
 
 def test_the_bottleneck_net_has_164_layers_with_weights():
@@ -64,7 +65,7 @@ def test_unknown_families_and_sizes_are_refused():
 
 
 def test_the_step_size_drops_after_the_epochs_of_the_paper():
-    recipe = Recipe()
+    recipe = Recipe(164, 0.1, 128, drops=(81, 122))
     assert [recipe.step_size(e) for e in (0, 80)] == [0.1, 0.1]
     assert [recipe.step_size(e) for e in (81, 121, 122, 163)] == pytest.approx([0.01, 0.01, 0.001, 0.001])
 
@@ -86,7 +87,7 @@ def images(n=10):
 
 def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
     """Without augmentation, batch by batch in the order of seed and epoch; step sizes by torch's own scheduler."""
-    (x, y), recipe = images(), Recipe(epochs=4, drops=(2,), batch=4, padding=0, flip=False, weight_decay=0.01)
+    (x, y), recipe = images(), Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=0.01)
     net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)
     other = copy.deepcopy(net)
     course = train(net, x, y, recipe, scale=SCALE, at=[0, 3, 4], seed=7)

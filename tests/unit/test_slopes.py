@@ -1,5 +1,7 @@
 """The leaky net that keeps W_1 itself against the one that does not, and the comparisons of slopes by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +9,8 @@ import torch
 from overparam.data import load
 from overparam.experiments import guo2024
 from overparam.models.leaky import LeakyMLP
-from overparam.theory.finite_kernels import layer_grams
-from overparam.training import CrossEntropyLoss, SquaredLoss, stochastic_gradient_descent
+from overparam.models.leaky_direct import DirectMLP
+from overparam.training import CrossEntropyLoss, stochastic_gradient_descent
 
 N, P, M, D, L = 11, 9, 6, 3, 3
 ALPHAS = [-1.0, 0.0, 0.5]
@@ -19,10 +21,10 @@ def test_keeping_the_first_layer_changes_no_number(batched):
     x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     loss = CrossEntropyLoss(torch.arange(N) % D)
     histories = []
-    for keep_W1 in (False, True):
-        net = LeakyMLP(P, M, D, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
-        inputs = net.embed(x)
-        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.weights[0]}
+    for make in (LeakyMLP, DirectMLP):
+        net = make(P, M, D, L, alphas=ALPHAS, seeds=[4] * 3, dtype=torch.float64)
+        inputs = net.embed(x) if make is DirectMLP else x
+        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.W1}
         options = {"batch": 4, "seed": 2, "log": log, "batched": batched}
         histories.append(stochastic_gradient_descent(net, inputs, loss, 0.1, 5, **options))
     expected, direct = histories
@@ -34,25 +36,27 @@ def test_keeping_the_first_layer_changes_no_number(batched):
 def test_gram_matrices_of_both_forms_agree():
     x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     grams = []
-    for keep_W1 in (False, True):
-        net = LeakyMLP(P, M, 1, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
-        run = net.descent(net.embed(x), 1)
+    for make in (LeakyMLP, DirectMLP):
+        net = make(P, M, 1, L, alphas=ALPHAS, seeds=[4] * 3, dtype=torch.float64)
+        run = net.descent(net.embed(x) if make is DirectMLP else x, 1)
         run.forward()
-        grams.append(layer_grams(run))
+        grams.append(run.gram())
     torch.testing.assert_close(grams[1], grams[0])
 
 
 @pytest.mark.parametrize(("name", "classes"), [("guo-synthetic", 0), ("fashion-sample", 10)])
-def test_curves_have_the_slope_and_the_draw_as_axes(name, classes):
-    data = [load(name, n_train=30, n_test=10, seed=s) for s in (0, 1)]
-    options = {"m": 8, "L": 2, "eta": 1e-3, "epochs": 3, "batch": 10, "at": [0, 3]}
-    options |= {"dtype": torch.float64, "device": "cpu", "classes": classes}
-    curves = guo2024.leaky_curves(data, [0, 1], ALPHAS, **options)
+def test_curves_have_the_slope_and_the_draw_as_axes_and_one_batch_of_everything_is_full_batch(name, classes):
+    data = [load(name, n_train=12, n_test=10, seed=s) for s in (0, 1)]
+    setting = guo2024.Setting(m=8, L=2, eta=1e-3, steps=3, at=[0, 3], batch=12, classes=classes)
+    curves = guo2024.leaky_curves(data, [0, 1], ALPHAS, setting)
     assert curves["train"].shape == (3, 2, 4)
     assert curves["test"].shape == (3, 2, 2)
     assert ("accuracy" in curves) == bool(classes)
-    alone = guo2024.leaky_curves(data[1:], [1], ALPHAS[1:2], **options)
+    alone = guo2024.leaky_curves(data[1:], [1], ALPHAS[1:2], setting)
     np.testing.assert_allclose(curves["train"][1, 1], alone["train"][0, 0], rtol=1e-12)
+    full = guo2024.leaky_curves(data, [0, 1], ALPHAS, replace(setting, batch=None))
+    for name in curves:
+        np.testing.assert_allclose(full[name], curves[name], rtol=1e-9)
 
 
 def test_comparisons_by_hand():
@@ -62,14 +66,3 @@ def test_comparisons_by_hand():
     assert guo2024.inversions(values, ALPHAS, [0.5, 0.0, -1.0]) == 3
     assert guo2024.mean_ratio(values, ALPHAS, -1.0, 0.0) == 0.75
     assert guo2024.mean_ratio(values, ALPHAS, 0.5, None) == 4 / 1.5
-
-
-@pytest.mark.parametrize(("name", "classes"), [("guo-synthetic", 0), ("fashion-sample", 10)])
-def test_full_batch_curves_are_those_of_one_batch_of_everything(name, classes):
-    data = [load(name, n_train=12, n_test=10, seed=s) for s in (0, 1)]
-    options = {"m": 8, "L": 2, "eta": 1e-3, "at": [0, 2], "dtype": torch.float64, "device": "cpu", "classes": classes}
-    expected = guo2024.leaky_curves(data, [0, 1], ALPHAS, epochs=3, batch=12, **options)
-    loss = CrossEntropyLoss if classes else lambda y: SquaredLoss(y, "mean")
-    curves = guo2024.descent_curves(data, [0, 1], ALPHAS, loss, steps=3, **options)
-    for name in ("train", "test"):
-        np.testing.assert_allclose(curves[name], expected[name], rtol=1e-9)

@@ -1,11 +1,9 @@
 """Losses f(u - y) of each output whose derivative has Lipschitz constant 1, for Theorem 6 of Allen-Zhu et al. 2019."""
 
-import copy
-
 import torch
 
 from ..errors import ParameterError
-from ..training.losses import _of_run
+from ..training import Loss
 
 
 def _squares(r):
@@ -36,7 +34,7 @@ def _bounded(r):
 _KINDS = {"squares": _squares, "pl": _sine, "quartic": _power(4), "power8": _power(8), "bounded": _bounded}
 
 
-class SmoothLoss:
+class SmoothLoss(Loss):
     """F = sum over examples and outputs of f(u - y), per run, with |f''| <= 1.
 
     kind: "squares", r^2/2; "pl", (r^2 + 3 sin^2 r)/8, not convex, with f'^2 >= 0.0439 f; "quartic" and "power8",
@@ -48,19 +46,9 @@ class SmoothLoss:
     def __init__(self, y, kind, *, runs_axis=False):
         if kind not in _KINDS:
             raise ParameterError(f"the kind of loss must be one of {', '.join(_KINDS)}, not {kind!r}")
-        self.y, self.scale, self.runs_axis = y, kind, runs_axis
-
-    def select(self, run):
-        """The loss of one run (int); of all for None."""
-        return _of_run(self, run)
-
-    def rows(self, index):
-        """The loss of some of the examples, their sum."""
-        chosen = copy.copy(self)
-        chosen.y = self.y[..., index, :]
-        return chosen
+        super().__init__(y, runs_axis=runs_axis)
+        self.kind = kind
 
     def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative (..., n, d), whose rows are the loss vectors."""
-        value, derivative = _KINDS[self.scale](u - self.y)
+        value, derivative = _KINDS[self.kind](u - self.y)
         return value.sum((-2, -1)), derivative

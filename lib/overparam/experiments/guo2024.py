@@ -3,75 +3,114 @@
 Results are arrays whose first axis is the slope and whose second is the paired draw of data and initial weights.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+import torch
 
+from ..errors import TrainingDiverged
 from ..models.leaky import LeakyMLP
+from ..models.leaky_direct import DirectMLP
 from ..training import Checkpoint, CrossEntropyLoss, SquaredLoss, gradient_descent, stochastic_gradient_descent
+from ..training.autograd import train
 
 
-def leaky_curves(datasets, seeds, alphas, *, m, L, eta, epochs, batch, at, dtype, device, classes=10, checkpoint=None):
-    """Train the leaky-ReLU net by SGD on each data set with every slope, by mean cross entropy or mean squares.
+@dataclass(frozen=True)
+class Setting:
+    """Net and training of `leaky_curves`.
+
+    m, L: width and depth; steps: of full-batch gradient descent, or with a batch size epochs of SGD; at: steps or
+    epochs before which the test set is looked at; classes: how many, or 0 for regression; loss: makes a loss of
+    targets, (n, 1) numbers or (n,) class numbers (None: mean squares, or mean cross entropy).
+    """
+
+    m: int
+    L: int
+    eta: float
+    steps: int
+    at: list
+    batch: int | None = None
+    classes: int = 0
+    loss: object = None
+    dtype: torch.dtype = torch.float64
+    device: object = "cpu"
+
+
+def leaky_curves(datasets, seeds, alphas, setting, checkpoint=None):
+    """Train the leaky-ReLU net on each data set with every slope.
 
     datasets: an iterable of `DataSet`, one per seed; seeds: of the initial weights and batches, the same for all
-    slopes; classes: the number of classes, or 0 for regression; at: epochs before which the test set is looked at;
-    checkpoint: path stem of the checkpoints.
-    Returns float64 arrays for A slopes and S seeds: train (A, S, epochs + 1), the loss of all training examples before
-    each epoch; test (A, S, len(at)); and with classes accuracy (A, S, len(at)), that of the test set.
-    Raises TrainingDiverged. Source: Guo et al. 2024, Algorithm 3.
+    slopes; checkpoint: path stem of the checkpoints.
+    Returns float64 arrays for A slopes and S seeds: train (A, S, steps + 1), the loss of all training examples before
+    each step, or epoch; test (A, S, len(at)); and with classes accuracy (A, S, len(at)), that of the test set.
+    Full-batch runs may diverge, to NaN; otherwise TrainingDiverged is raised.
+    Source: Guo et al. 2024, Algorithms 2 and 3.
     """
-
-    def one(data, seed):
-        x, x_test = (part.to(device, dtype) for part in (data.x_train, data.x_test))
-        net = _net(x, m, L, classes, alphas, seed, batch)
-        x, x_test = net.embed(x), net.embed(x_test)
-        loss, test = (_loss(y.to(device), dtype, classes) for y in (data.y_train, data.y_test))
-        log = {"test": lambda run: test(run.predict(x_test))[0]}
-        if classes:
-            log["accuracy"] = lambda run: (run.predict(x_test).argmax(-1) == test.y).double().mean(-1)
+    runs = []
+    for data, seed in zip(datasets, seeds, strict=True):
         saved = checkpoint and Checkpoint(f"{checkpoint}-{seed}")
-        history = stochastic_gradient_descent(
-            net, x, loss, eta, epochs, batch=batch, seed=seed, log=log, at=at, checkpoint=saved
-        )
-        return {"train": history.loss.numpy(), **{name: values.numpy() for name, values in history.logs.items()}}
-
-    runs = [one(data, seed) for data, seed in zip(datasets, seeds, strict=True)]
-    return {name: np.stack([run[name] for run in runs], 1) for name in runs[0]}
+        history = _train(data, seed, alphas, setting, saved)
+        runs.append({"train": history.loss, **history.logs})
+    return {name: torch.stack([run[name] for run in runs], 1).numpy() for name in runs[0]}
 
 
-def descent_curves(datasets, seeds, alphas, loss, *, m, L, eta, steps, at, dtype, device, classes=0, checkpoint=None):
-    """Train the leaky-ReLU net by full-batch gradient descent on each data set with every slope.
+def _train(data, seed, alphas, s, checkpoint):
+    x, x_test = (part.to(s.device, s.dtype) for part in (data.x_train, data.x_test))
+    # the cheaper of two forms of the net: one product of m x p x p, or two of batch x m x m, in each step
+    form = DirectMLP if x.shape[1] > (s.batch or len(x)) else LeakyMLP
+    place = {"dtype": s.dtype, "device": s.device}
+    net = form(x.shape[1], s.m, s.classes or 1, s.L, alphas=alphas, seeds=[seed] * len(alphas), **place)
+    if form is DirectMLP:
+        x, x_test = net.embed(x), net.embed(x_test)
+    make = s.loss or (CrossEntropyLoss if s.classes else lambda y: SquaredLoss(y, "mean"))
+    targets = (y.to(s.device) if s.classes else y.to(**place)[:, None] for y in (data.y_train, data.y_test))
+    loss, test = map(make, targets)
+    log = {"test": lambda run: test(run.predict(x_test))[0]}
+    if s.classes:
+        log["accuracy"] = lambda run: (run.predict(x_test).argmax(-1) == test.y).double().mean(-1)
+    options = {"log": log, "at": s.at, "checkpoint": checkpoint}
+    if s.batch is None:
+        return gradient_descent(net, x, loss, s.eta, s.steps, allow_divergence=True, **options)
+    return stochastic_gradient_descent(net, x, loss, s.eta, s.steps, batch=s.batch, seed=seed, **options)
 
-    loss: makes a loss of targets, (n, 1) numbers or (n,) class numbers; classes, datasets, seeds, checkpoint as in
-    `leaky_curves`; at: steps before which the test set is looked at.
-    Returns float64 arrays for A slopes and S seeds: train (A, S, steps + 1) and test (A, S, len(at)), the loss of the
-    test set; NaN from where a run has diverged. Source: Guo et al. 2024, Algorithm 2.
+
+def module_curves(datasets, seeds, alphas, build, loss, recipe, *, at, dtype, device, checkpoint=None):
+    """Train build(alpha, seed) for every slope and seed, and look at training and test set before the epochs `at`.
+
+    datasets, seeds, checkpoint: as in `leaky_curves`; build: makes a torch module in float64; loss(outputs, y): the
+    mean over examples; recipe: a `Recipe`.
+    Returns float64 arrays train and test (A, S, len(at)), in evaluation mode. Raises TrainingDiverged.
     """
-
-    def one(data, seed):
-        x, x_test = (part.to(device, dtype) for part in (data.x_train, data.x_test))
-        net = _net(x, m, L, classes, alphas, seed, len(x))
-        x, x_test = net.embed(x), net.embed(x_test)
-        targets = (y.to(device) if classes else y.to(device, dtype)[:, None] for y in (data.y_train, data.y_test))
-        training, test = (loss(y) for y in targets)
-        log = {"test": lambda run: test(run.predict(x_test))[0]}
-        saved = checkpoint and Checkpoint(f"{checkpoint}-{seed}")
-        history = gradient_descent(
-            net, x, training, eta, steps, log=log, at=at, allow_divergence=True, checkpoint=saved
-        )
-        return {"train": history.loss.numpy(), "test": history.logs["test"].numpy()}
-
-    runs = [one(data, seed) for data, seed in zip(datasets, seeds, strict=True)]
-    return {name: np.stack([run[name] for run in runs], 1) for name in runs[0]}
-
-
-def _net(x, m, L, classes, alphas, seed, batch):
-    """The net in its cheaper form: one product of m x p x p, or two of batch x m x m, in each step."""
-    runs = {"alphas": alphas, "seeds": [seed] * len(alphas), "keep_W1": x.shape[1] > batch}
-    return LeakyMLP(x.shape[1], m, classes or 1, L, **runs, dtype=x.dtype, device=x.device)
+    rows = []
+    for data, seed in zip(datasets, seeds, strict=True):
+        parts = (data.x_train, data.y_train, data.x_test, data.y_test)
+        x, y, x_test, y_test = (t.to(device, dtype) if t.is_floating_point() else t.to(device) for t in parts)
+        for alpha in alphas:
+            net = build(alpha, seed).to(device, dtype)
+            look = _look(net, loss, [(x, y), (x_test, y_test)], recipe.batch)
+            saved = checkpoint and Checkpoint(f"{checkpoint}-{seed}-{alpha:g}")
+            try:
+                course = train(net, x, y, recipe, at=at, seed=seed, loss=loss, look=look, checkpoint=saved)
+            except TrainingDiverged as diverged:
+                raise TrainingDiverged(f"slope {alpha}, seed {seed}: {diverged}") from None
+            rows.append(torch.stack([course.states[epoch]["losses"] for epoch in sorted(set(at))], -1))
+    curves = torch.stack(rows).reshape(len(seeds), len(alphas), 2, -1).transpose(0, 1).numpy()
+    return {"train": curves[:, :, 0], "test": curves[:, :, 1]}
 
 
-def _loss(y, dtype, classes):
-    return CrossEntropyLoss(y) if classes else SquaredLoss(y.to(dtype)[:, None], "mean")
+def _look(net, loss, sets, batch):
+    """A look at the mean loss on sets of examples in evaluation mode, float64 on the CPU, batch by batch."""
+
+    @torch.no_grad()
+    def losses():
+        net.eval()
+        sums = []
+        for x, y in sets:
+            parts = zip(x.split(batch), y.split(batch), strict=True)
+            sums.append(torch.stack([loss(net(a), b).double() * len(a) for a, b in parts]).sum() / len(x))
+        return {"losses": torch.stack(sums).cpu()}
+
+    return losses
 
 
 def share_of_wins(values, alphas, alpha=-1.0, over=0.0):

@@ -23,7 +23,7 @@ from torch.utils.flop_counter import flop_registry
 from .. import data
 from ..errors import ClaimError
 from ..record import claims, provenance
-from ..training import autograd, checkpoints, descent, stochastic
+from ..training import checkpoints, descent
 from . import runner
 
 RATE = 40e12  # operations a second that one GPU sustains in float32 and in float64; the peak of an H200 is 67e12
@@ -199,19 +199,6 @@ def _one_step(real, meter):
     return train
 
 
-def _one_epoch(real, meter):
-    """A training by autograd, likewise, and one look at the losses for all of them."""
-
-    def train(module, sets, loss, eta, epochs, batch, seed, at, checkpoint):
-        for passes, looks, times in ((1, [], epochs), (0, [0], len(at))):
-            before = meter.flops
-            curve = real(module, sets, loss, eta, passes, batch, seed, looks, None)
-            meter.flops += (meter.flops - before) * (times - 1)
-        return curve.expand(-1, len(at))
-
-    return train
-
-
 def _count(at):
     return 1 if at is None else len(set(at))
 
@@ -257,8 +244,7 @@ def _patches(meter):
         claims.Claim: _Recorder,
         data.load: _load,
         descent.gradient_descent: _one_step(descent.gradient_descent, meter),
-        stochastic.stochastic_gradient_descent: _one_step(stochastic.stochastic_gradient_descent, meter),
-        autograd._train: _one_epoch(autograd._train, meter),
+        descent.stochastic_gradient_descent: _one_step(descent.stochastic_gradient_descent, meter),
         checkpoints.Checkpoint: lambda *args, **kwargs: None,  # nothing to save
         scipy.linalg.cho_factor: lambda a, *args, **kwargs: (_solved(meter, a, 1 / 3), True),
         scipy.linalg.cholesky: lambda a, *args, **kwargs: _solved(meter, a, 1 / 3),

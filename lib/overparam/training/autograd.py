@@ -1,75 +1,173 @@
-"""Stochastic gradient descent by autograd, for nets that have no hand-written gradients, over slopes and draws."""
+"""Stochastic gradient descent of torch modules by autograd, with momentum, weight decay and augmented images.
+
+These nets do not go through the loop of `descent`: momentum and weight decay need the gradient itself, normalization
+and dropout need modes and their own state, and what is looked at costs passes of its own.
+"""
+
+from dataclasses import astuple, dataclass
 
 import torch
+from torch.nn.functional import cross_entropy, pad
 
-from ..errors import TrainingDiverged
-from .checkpoints import Checkpoint, training_key
-from .stochastic import _order
+from ..errors import ParameterError, TrainingDiverged
+from .checkpoints import deferred_interrupts, seen_by, stop_if_asked, training_key
 
 
-def module_curves(datasets, seeds, alphas, build, loss, *, eta, epochs, batch, at, dtype, device, checkpoint=None):
-    """Train build(alpha, seed) for every slope and seed by SGD, and look at training and test set before the epochs at.
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. eta is multiplied by gamma after each of the epochs `drops`; padding, flip: of `augmented`.
 
-    datasets: an iterable of `DataSet`, one per seed; seeds: of the initial weights, the batches and dropout, the same
-    for all slopes; build: makes a torch module in float64; loss(outputs, y): the mean over examples; checkpoint: path
-    stem of the checkpoints.
-    Returns float64 tensors train and test (A, S, len(at)), in evaluation mode. Raises TrainingDiverged.
+    Allen-Zhu et al. 2019, Figure 1, have 164 epochs, drops after 81 and 122, eta = 0.1 and momentum 0.9; the code that
+    they cite (github.com/bearpaw/pytorch-classification) batches of 128, weight decay 5e-4, padding 4 and mirroring.
     """
-    rows, stem = [], checkpoint
-    for data, seed in zip(datasets, seeds, strict=True):
-        sets = [_on(part, dtype, device) for part in (data.x_train, data.y_train, data.x_test, data.y_test)]
-        for alpha in alphas:
-            module = build(alpha, seed).to(device, dtype)
-            saved = stem and Checkpoint(f"{stem}-{seed}-{alpha:g}")
-            rows.append(_train(module, sets, loss, eta, epochs, batch, seed, sorted(set(at)), saved))
-            if not rows[-1][:, -1].isfinite().all():
-                raise TrainingDiverged(f"slope {alpha}, seed {seed}: no finite loss at the end; lower eta ({eta:.3g})")
-    curves = torch.stack(rows).reshape(len(seeds), len(alphas), 2, -1).transpose(0, 1)
-    return {"train": curves[:, :, 0], "test": curves[:, :, 1]}
+
+    epochs: int
+    eta: float
+    batch: int
+    drops: tuple = ()
+    gamma: float = 0.1
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    padding: int = 0
+    flip: bool = False
+
+    def step_size(self, epoch):
+        """The step size in an epoch (from 0)."""
+        return self.eta * self.gamma ** sum(epoch >= drop for drop in self.drops)
 
 
-def _on(part, dtype, device):
-    return part.to(device, dtype) if part.is_floating_point() else part.to(device)
+@dataclass
+class Course:
+    """What a training left behind.
+
+    states: {epoch: {name: tensor on the CPU}}, what was looked at after so many epochs: parameters and running
+    statistics; loss: (epochs,) float64, the mean over each epoch's own batches, while they are trained on.
+    """
+
+    states: dict
+    loss: torch.Tensor
 
 
-def _train(module, sets, loss, eta, epochs, batch, seed, at, checkpoint):
-    """(2, len(at)): the mean loss on training and test set before the epochs `at`."""
-    x, y, x_test, y_test = sets
-    state = module.state_dict()
-    key = checkpoint and training_key([eta, epochs, batch, seed, at], [x, y, *state.values()])
+def augmented(x, offsets, flips, padding):
+    """Windows of zero-padded images x (b, c, h, w), of their own size, some mirrored: (b, c, h, w).
+
+    offsets: (b, 2), upper left corners in 0..2 padding; flips: (b,) booleans.
+    """
+    b, _, h, w = x.shape
+    rows = torch.arange(h, device=x.device) + offsets[:, :1]
+    along = torch.arange(w, device=x.device).expand(b, w)
+    columns = torch.where(flips[:, None], w - 1 - along, along) + offsets[:, 1:]
+    image = torch.arange(b, device=x.device)[:, None, None]
+    return pad(x, [padding] * 4)[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def train(net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=None, checkpoint=None):
+    """Train `net` in place on the mean loss, and keep its states after the epochs in `at`: a `Course`.
+
+    x: (n, ...), for scale (mean, std), each (c, 1, 1): images (n, c, h, w) in [0, 1], which are augmented, and then
+    scaled, so that borders are black; y: (n,). Order, windows, mirroring and dropout are functions of the seed and the
+    epoch. look: gives {name: tensor on the CPU} to be kept instead of the states. checkpoint: a `Checkpoint`.
+    Raises TrainingDiverged.
+    """
+    if min(at) < 0 or max(at) > recipe.epochs:
+        raise ParameterError(f"at must lie in 0..{recipe.epochs}, not {list(at)}")
+    look = look or (lambda: {name: t.detach().cpu().clone() for name, t in net.state_dict().items()})
+    optimizer = torch.optim.SGD(net.parameters(), recipe.eta, recipe.momentum, weight_decay=recipe.weight_decay)
+    weights = list(net.parameters())
+    for weight in weights:  # a velocity of zero, there to be resumed
+        optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight) if recipe.momentum else None
+    curve = torch.zeros(recipe.epochs, dtype=torch.float64, device=x.device)
+    numbers, tensors = seen_by([look])
+    settings, tensors = [astuple(recipe), sorted(at), seed, numbers], [x, y, *(scale or ()), *tensors]
+    key = checkpoint and training_key(settings, [*tensors, *net.state_dict().values()])
     first, saved = checkpoint.load(None, key) if checkpoint else (0, {})
-    curve = saved.pop("curve", torch.full((2, len(at)), float("nan"), dtype=torch.float64))
+    states = _looks(saved)
     if first < 0:
-        return curve
+        return Course(states, saved["loss"])
+    count = -(-len(x) // recipe.batch)  # batches of an epoch
+    rng = torch.cuda if x.is_cuda else torch  # of dropout
     if saved:
-        module.load_state_dict(saved)
-    for epoch in range(first, epochs + 1):
-        if epoch in at:
-            curve[:, at.index(epoch)] = torch.stack(
-                [_mean(module, loss, *s, batch) for s in ((x, y), (x_test, y_test))]
-            )
-        if epoch < epochs:
-            torch.manual_seed(seed * 1_000_003 + epoch)  # of dropout: so that a run can resume
-            module.train()
-            for index in _order(len(x), seed, epoch).to(x.device).split(batch):
-                _step(module, loss(module(x[index]), y[index]), eta)
+        for name, t in _state(net, optimizer).items():
+            t.copy_(saved[name])
+        curve.copy_(saved["loss"])
+        rng.set_rng_state(saved["rng"])
+    with deferred_interrupts():
+        for k in range(first, recipe.epochs * count + 1):
+            epoch, part = divmod(k, count)
+            if part == 0:
+                if epoch and not bool(curve[epoch - 1].isfinite()):
+                    raise TrainingDiverged(f"the loss is not finite in epoch {epoch - 1}; lower eta ({recipe.eta:g})")
+                if epoch in at:
+                    states[epoch] = look()
+                if epoch == recipe.epochs:
+                    break
+            if part == 0 or k == first:
+                batch = _epoch(x, y, recipe, scale, seed, epoch)
+                optimizer.param_groups[0]["lr"] = recipe.step_size(epoch)
+                net.train()
+            if part == 0:
+                torch.manual_seed(seed * 1_000_003 + epoch)
+            inputs, labels = batch(part)
+            value = loss(net(inputs), labels)
+            for weight, gradient in zip(weights, torch.autograd.grad(value, weights), strict=True):
+                weight.grad = gradient
+            optimizer.step()
+            curve[epoch] += value.detach().double() * len(labels)
+            if part == count - 1:
+                curve[epoch] /= len(x)
             if checkpoint and checkpoint.due(None):
-                checkpoint.save(None, key, epoch + 1, {**module.state_dict(), "curve": curve})
+                now = {"loss": curve, "rng": rng.get_rng_state(), **_state(net, optimizer), **_named(states)}
+                checkpoint.save(None, key, k + 1, now)
+            stop_if_asked()
     if checkpoint:
-        checkpoint.save(None, key, -1, {"curve": curve})
-    return curve
+        checkpoint.save(None, key, -1, {"loss": curve, **_named(states)})
+    return Course(states, curve.cpu())
 
 
-def _step(module, value, eta):
-    weights = list(module.parameters())
-    with torch.no_grad():
-        for weight, slope in zip(weights, torch.autograd.grad(value, weights), strict=True):
-            weight.sub_(slope, alpha=eta)
+def _epoch(x, y, recipe, scale, seed, epoch):
+    """part -> (inputs, labels) of that batch of an epoch."""
+    draw, n = torch.Generator().manual_seed(seed * 1_000_003 + epoch), len(x)
+    order = torch.randperm(n, generator=draw).to(x.device)  # that of `epoch_order`
+    offsets = torch.randint(0, 2 * recipe.padding + 1, (n, 2), generator=draw).to(x.device)
+    flips = (torch.rand(n, generator=draw) < (0.5 if recipe.flip else 0)).to(x.device)
+
+    def batch(part):
+        rows = order[part * recipe.batch : (part + 1) * recipe.batch]
+        if scale is None:
+            return x[rows], y[rows]
+        images = augmented(x[rows], offsets[rows], flips[rows], recipe.padding)
+        return (images - scale[0]) / scale[1], y[rows]
+
+    return batch
+
+
+def _state(net, optimizer):
+    """The tensors of an open training: weights, running statistics, velocities."""
+    velocities = [kept["momentum_buffer"] for kept in optimizer.state.values() if kept["momentum_buffer"] is not None]
+    return {
+        **{f"net/{name}": t for name, t in net.state_dict().items()},
+        **{f"velocity/{i}": t for i, t in enumerate(velocities)},
+    }
+
+
+def _named(states):
+    return {f"{epoch}/{name}": t for epoch, state in states.items() for name, t in state.items()}
+
+
+def _looks(saved):
+    """{epoch: state} of a checkpoint's tensors."""
+    states = {}
+    for name, t in saved.items():
+        epoch, _, rest = name.partition("/")
+        if epoch.isdigit():
+            states.setdefault(int(epoch), {})[rest] = t
+    return states
 
 
 @torch.no_grad()
-def _mean(module, loss, x, y, batch):
-    """Mean loss in evaluation mode, float64 on the CPU, batch by batch."""
-    module.eval()
-    sums = [loss(module(a), b).double() * len(a) for a, b in zip(x.split(batch), y.split(batch), strict=True)]
-    return (torch.stack(sums).sum() / len(x)).cpu()
+def error(net, state, x, y, *, scale, chunk=1000):
+    """Share of the images x (n, c, h, w) that the net with a `Course`'s state gets wrong, by running statistics."""
+    net.load_state_dict(state)
+    net.eval()
+    guesses = torch.cat([net((part - scale[0]) / scale[1]).argmax(1) for part in x.split(chunk)])
+    return (guesses != y).double().mean().item()

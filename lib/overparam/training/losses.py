@@ -7,124 +7,103 @@ import torch
 from ..errors import ParameterError
 
 
-def _of_run(loss, run):
-    """A copy of a loss with the labels of one run (int); the loss itself for None, or where all runs share them."""
-    if run is None or not loss.runs_axis:
-        return loss
-    chosen = copy.copy(loss)
-    chosen.y, chosen.runs_axis = loss.y[run], False
-    return chosen
+class Loss:
+    """Called with outputs u: (value, derivative by u), the value of shape () or (R,), the derivative of that of u.
+
+    y: targets (n, ...), or with `runs_axis` one set per run, (R, n, ...); scale: factor of the sum over the examples;
+    mean: whether that factor goes with 1/n.
+    """
+
+    def __init__(self, y, scale=1.0, *, mean=False, runs_axis=False):
+        self.y, self.scale, self.mean, self.runs_axis = y, scale, mean, runs_axis
+
+    def select(self, run):
+        """The loss of one run (int); of all for None."""
+        chosen = copy.copy(self)
+        if run is not None and self.runs_axis:
+            chosen.y, chosen.runs_axis = self.y[run], False
+        return chosen
+
+    def rows(self, index):
+        """The loss of some of the examples: a mean is then that over these, a sum is not rescaled."""
+        chosen = copy.copy(self)
+        chosen.y = self.y[:, index] if self.runs_axis else self.y[index]
+        if self.mean:
+            chosen.scale = self.scale * self.y.shape[1 if self.runs_axis else 0] / len(index)
+        return chosen
 
 
-class SquaredLoss:
+class SquaredLoss(Loss):
     """scale * sum over examples (and outputs) of (u - y)^2, per run.
 
     y: targets (n,) or (n, d), or with a leading run axis (R, n) or (R, n, d). form: `sum` (Guo et al. 2024, Section 2),
-    `halfsum` (Arora et al. 2019's Phi; Guo et al., Appendix B) or `mean` (over examples and outputs).
+    `halfsum` (Arora et al. 2019's Phi; Noy et al. 2021, eq. (2)), `mean` (over examples and outputs) or `halfmean`
+    (half the mean over examples). A run whose value exceeds `limit` has diverged: value and derivative are NaN.
+
+    >>> value, derivative = SquaredLoss(torch.tensor([1.0, -1.0]), "halfsum")(torch.tensor([3.0, -1.0]))
+    >>> value.item(), derivative.tolist()
+    (2.0, [2.0, 0.0])
     """
 
-    def __init__(self, y, form, *, runs_axis=False):
-        count = y[0].numel() if runs_axis else y.numel()
-        scales = {"sum": 1.0, "halfsum": 0.5, "mean": 1.0 / count}
+    def __init__(self, y, form, *, limit=None, runs_axis=False):
+        one = y[0] if runs_axis else y
+        scales = {"sum": 1.0, "halfsum": 0.5, "mean": 1.0 / one.numel(), "halfmean": 0.5 / len(one)}
         if form not in scales:
             raise ParameterError(f"loss form must be one of {', '.join(scales)}, not {form!r}")
-        self.y, self.form, self.scale, self.runs_axis = y, form, scales[form], runs_axis
-
-    def select(self, run):
-        """The loss of one run (int); of all for None."""
-        return _of_run(self, run)
-
-    def rows(self, index):
-        """The loss of some of the examples; `mean` is then the mean over these."""
-        chosen = copy.copy(self)
-        chosen.y = self.y[:, index] if self.runs_axis else self.y[index]
-        if self.form == "mean":
-            chosen.scale = self.scale * len(self.y[0] if self.runs_axis else self.y) / len(index)
-        return chosen
+        super().__init__(y, scales[form], mean=form.endswith("mean"), runs_axis=runs_axis)
+        self.form, self.limit = form, limit
 
     def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative of the shape of u."""
         residual = u - self.y
         own = self.y.ndim - (1 if self.runs_axis else 0)
-        return residual.square().sum(tuple(range(-own, 0))) * self.scale, residual.mul_(2 * self.scale)
+        value = residual.square().sum(tuple(range(-own, 0))) * self.scale
+        derivative = residual.mul_(2 * self.scale)
+        if self.limit is not None:
+            over = torch.where(value > self.limit, torch.nan, 0.0)
+            value, derivative = value + over, derivative.add_(over.reshape(*over.shape, *[1] * own))
+        return value, derivative
 
 
 class RegressionLoss(SquaredLoss):
-    """Half the sum over examples of |u - y|^2 (`halfsum`, Noy et al. 2021, eq. (2)), or that over n (`halfmean`).
+    """`SquaredLoss` as Noy et al. 2021 use it, `halfmean` unless told, in which a run beyond 1e10 has diverged.
 
-    y: (n, d), or (R, n, d) with `runs_axis`. Twice `halfmean` is the mean squared error per example of the paper's
-    Table 2. A run whose value exceeds `limit` has diverged: value and derivative are NaN, and so are its weights then.
+    Twice `halfmean` is the mean squared error per example of the paper's Table 2.
     """
 
-    def __init__(self, y, form="halfmean", *, limit=1e10, runs_axis=False):
-        if form not in ("halfsum", "halfmean"):
-            raise ParameterError(f"loss form must be halfsum or halfmean, not {form!r}")
-        super().__init__(y, "halfsum" if form == "halfsum" else "mean", runs_axis=runs_axis)
-        self.scale, self.limit = 0.5 if form == "halfsum" else 0.5 / y.shape[1 if runs_axis else 0], limit
-
-    def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative of the shape of u."""
-        value, derivative = super().__call__(u)
-        over = torch.where(value > self.limit, torch.nan, 0.0)
-        own = self.y.ndim - (1 if self.runs_axis else 0)
-        return value + over, derivative.add_(over.reshape(*over.shape, *[1] * own))
+    def __init__(self, y, form="halfmean", *, runs_axis=False):
+        super().__init__(y, form, limit=1e10, runs_axis=runs_axis)
 
 
-class CrossEntropyLoss:
-    """Mean over examples of -log softmax(u)_y, per run; y: class numbers (n,), the same for all runs."""
-
-    runs_axis = False
+class CrossEntropyLoss(Loss):
+    """Mean over examples of -log softmax(u)_y, per run; u (..., n, k); y: class numbers (n,), the same for all runs."""
 
     def __init__(self, y):
-        self.y, self.scale = y.long(), 1 / len(y)
-
-    def select(self, run):
-        return self
-
-    def rows(self, index):
-        """The loss of some of the examples: the mean over these."""
-        return CrossEntropyLoss(self.y[index])
+        super().__init__(y.long(), 1 / len(y), mean=True)
 
     def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative (..., n, k) for u (..., n, k)."""
+        labels = self.y.expand(u.shape[:-1]).unsqueeze(-1)
         logs = torch.log_softmax(u, -1)
-        picked = logs.gather(-1, self.y.expand(u.shape[:-1]).unsqueeze(-1)).squeeze(-1)
-        derivative = logs.exp()
-        derivative.scatter_add_(-1, self.y.expand(u.shape[:-1]).unsqueeze(-1), -torch.ones_like(picked).unsqueeze(-1))
-        return -picked.mean(-1), derivative.mul_(self.scale)
+        picked = logs.gather(-1, labels)
+        derivative = logs.exp().scatter_add_(-1, labels, -torch.ones_like(picked))
+        return -picked.squeeze(-1).mean(-1), derivative.mul_(self.scale)
 
 
-class ExponentialLoss:
-    """Sum over examples of exp(lam |u - y|^2) / 2, per run; its minimum is n / 2.
+class ExponentialExcess(Loss):
+    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run, without loss of digits where that is small.
 
-    y: (n, d), or (R, n, d) with `runs_axis`. Source: Guo et al. 2024, eq. (137).
+    It is the loss of Guo et al. 2024, eq. (137), less its minimum n / 2. y: (n, d), or (R, n, d) with `runs_axis`.
     """
 
     def __init__(self, y, lam, *, runs_axis=False):
-        self.y, self.scale, self.runs_axis = y, lam, runs_axis
-
-    def select(self, run):
-        """The loss of one run (int); of all for None."""
-        return _of_run(self, run)
+        super().__init__(y, lam, runs_axis=runs_axis)
 
     def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative (..., n, d)."""
-        residual = u - self.y
-        value = torch.exp(self.scale * residual.square().sum(-1, keepdim=True))
-        return value.sum((-2, -1)) / 2, residual.mul_(self.scale * value)
-
-
-class ExponentialExcess(ExponentialLoss):
-    """`ExponentialLoss` less its minimum n / 2, without loss of digits where that is small."""
-
-    def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative (..., n, d)."""
         residual = u - self.y
         excess = torch.expm1(self.scale * residual.square().sum(-1, keepdim=True))
         return excess.sum((-2, -1)) / 2, residual.mul_(self.scale * (excess + 1))
 
 
-class LogisticLoss:
+class LogisticLoss(Loss):
     """Mean over examples of log(1 + exp(-y u)), per run; y: +1 or -1, (n,), or (R, n) with `runs_axis`.
 
     Source: Frei et al. 2019, Section 2.
@@ -133,14 +112,9 @@ class LogisticLoss:
     def __init__(self, y, *, runs_axis=False):
         if not bool((y.abs() == 1).all()):
             raise ParameterError("labels of the logistic loss must be +1 or -1")
-        self.y, self.scale, self.runs_axis = y, 1 / y.shape[-1], runs_axis
-
-    def select(self, run):
-        """The loss of one run (int); of all for None."""
-        return _of_run(self, run)
+        super().__init__(y, 1 / y.shape[-1], mean=True, runs_axis=runs_axis)
 
     def __call__(self, u):
-        """(value, derivative by u): value () or (R,), derivative of the shape of u, (n,) or (R, n)."""
         margins = u * self.y
         value = torch.nn.functional.softplus(-margins).mean(-1)
         return value, torch.sigmoid(-margins).mul_(self.y).mul_(-self.scale)

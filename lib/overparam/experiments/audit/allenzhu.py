@@ -9,6 +9,7 @@ from scipy.special import digamma, erf, erfc, ndtr
 from scipy.stats import binom
 
 from ...bounds import allenzhu2019 as bounds
+from ...bounds import allenzhu2019_limits as limits
 from .relations import bounded, holds, order
 from .statements import statement
 
@@ -67,7 +68,7 @@ def combined_lower_end():
 @statement("Lemma 7.1, (7.1)", "-4/m <= E log Delta <= 0", "holds")
 def drift_of_norm():
     m = np.array([40, 100, 400, 1600])
-    mean = np.array([bounds.log_ratio_moments(k)[0] for k in m])
+    mean = np.array([limits.log_ratio_moments(k)[0] for k in m])
     return holds((-4 / m <= mean) & (mean <= 0), m=m)
 
 
@@ -475,7 +476,7 @@ def first_convolution():
 
 @statement("App. B", "order of |h_L|^2/|h_(L-1)|^2 where W_L, of Dm rows, has variance 2/(q m)", "O(1)")
 def last_convolution():
-    return order(lambda D, q: bounds.cnn_gains(64.0, q, D)[1])
+    return order(lambda D, q: limits.cnn_gains(64.0, q, D)[1])
 
 
 @statement("App. B.1", "order of what the biases add to |h_l|^2", "tau^2 D q^(-1)")
