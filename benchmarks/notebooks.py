@@ -10,7 +10,7 @@ from pathlib import Path
 from harness import Comparison, main
 
 from overparam import paths
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run import runner
 
 EVERY = 16  # notebooks, in the order of the registry
@@ -19,7 +19,7 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 def sample():
     """Those that papermill can run as they stand: no second run of a notebook that several share."""
-    return [stem for stem in runner.notebooks("smoke") if claims.is_as_stored(stem)][::EVERY]
+    return [stem for stem in runner.notebooks("smoke") if checks.is_as_stored(stem)][::EVERY]
 
 
 def environment(folder, threads):
@@ -45,7 +45,7 @@ def batch():
 
     def papermill():
         for stem in stems:
-            notebook, executed = claims.spec(stem).path, f"{theirs_at.name}/{stem}.ipynb"
+            notebook, executed = checks.spec(stem).path, f"{theirs_at.name}/{stem}.ipynb"
             subprocess.run(
                 [sys.executable, "-m", "papermill", notebook, executed, "--cwd", paths.NOTEBOOKS],
                 env=environment(theirs_at.name, os.cpu_count()), check=True, **QUIET,
@@ -66,7 +66,7 @@ def verdict(folder, claim):
 
 def nbval():
     """The test of the stored outputs, two processes side by side, with forked kernels and with ordinary ones."""
-    notebooks = [claims.spec(stem).path for stem in sample()]
+    notebooks = [checks.spec(stem).path for stem in sample()]
     where, codes = tempfile.TemporaryDirectory(), {}
     pytest = [
         sys.executable, "-m", "pytest", "--nbval", *notebooks, "-n", "2", "--dist", "loadfile",

@@ -20,7 +20,7 @@ import typer
 
 from overparam import paths
 from overparam.errors import OverparamError
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run import runner
 
 # What says most for its minutes comes first; all others follow by their minutes.
@@ -53,7 +53,7 @@ def waiting(profile):
     found = []
     for stem in runner.notebooks(profile):
         if runner.stale(stem, profile):
-            resources, old = claims.profile_parameters(stem, profile)[2], _record(stem, profile)
+            resources, old = checks.profile_parameters(stem, profile)[2], _record(stem, profile)
             minutes = old["seconds"] / 60 if old else resources.get("minutes", 1)
             begun = any((paths.LOGS / "checkpoints" / profile / stem).glob("*.safetensors"))
             found.append(Waiting(stem, minutes, bool(resources.get("gpu")), begun))

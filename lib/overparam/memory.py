@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import psutil
@@ -51,6 +52,20 @@ def require(needed, what, device="cpu"):
         raise MemoryExceeded(
             f"{what} needs {size(needed)}, and {size(allowed)} may be used: lower the sizes, or set OVERPARAM_MEMORY"
         )
+
+
+def total():
+    """Bytes of memory that the machine has, or its control group where there is one."""
+    limit = Path("/sys/fs/cgroup/memory.max")
+    group = limit.read_text().strip() if limit.exists() else ""
+    machine = psutil.virtual_memory().total
+    return min(machine, int(group)) if group.isdigit() else machine
+
+
+def advise(needed, what):
+    """Say on stderr that `what` may need more bytes than the budget, where it may."""
+    if needed > (allowed := budget()):
+        print(f"{what} takes up to {size(needed)}; {size(allowed)} may be used here, and it is tried", file=sys.stderr)
 
 
 def size(count):

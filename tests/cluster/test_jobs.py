@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from overparam.paths import ROOT
-from overparam.record.claims import profile_parameters
+from overparam.record.checks import profile_parameters
 from overparam.run import runner
 
 pytest.importorskip("snakemake_executor_plugin_slurm")

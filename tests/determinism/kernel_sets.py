@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from runs import Copy
 
-from overparam.record import claims
+from overparam.record import checks, render
 from overparam.run import runner
 
 # ATEN_CPU_CAPABILITY selects torch's own kernels; the libraries that multiply and factorize for torch, numpy and scipy
@@ -64,7 +64,7 @@ def batch(copy, kernels, threads, wanted=()):
 
 def served(wanted):
     """All claims, or those of the notebooks that serve the wanted ones."""
-    notebooks = {claims.spec(claim).notebook for claim in wanted or claims.registry()}
+    notebooks = {checks.spec(claim).notebook for claim in wanted or checks.registry()}
     return [claim for notebook in sorted(notebooks) for claim in runner.served(notebook)]
 
 
@@ -99,7 +99,7 @@ def _relative(a, b):
     if a is None or b is None:
         return float(a is not b)
     larger = max(abs(a), abs(b))
-    return 0.0 if larger < claims.ROUNDING else abs(a - b) / larger
+    return 0.0 if larger < render.ROUNDING else abs(a - b) / larger
 
 
 def table(found):

@@ -10,12 +10,12 @@ import pytest
 from runs import differing, measured
 
 from overparam.paths import NOTEBOOKS, ROOT
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run import runner
 
 FIRST, SECOND = ROOT / "figures" / "smoke", ROOT / "logs" / "nbval" / "smoke"
 # nbval runs a notebook with its own literals; other claims of the same notebook have other parameters.
-CLAIMS = [claim for claim in claims.registry() if claims.is_as_stored(claim)]
+CLAIMS = [claim for claim in checks.registry() if checks.is_as_stored(claim)]
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -34,4 +34,4 @@ def test_two_runs_measure_the_same(claim):
 
 def test_every_notebook_is_compared():
     stems = {path.stem for path in NOTEBOOKS.glob("*.ipynb")} - {"explore-bounds"}  # which serves no claim
-    assert {claims.spec(claim).template for claim in CLAIMS} == stems
+    assert {checks.spec(claim).template for claim in CLAIMS} == stems

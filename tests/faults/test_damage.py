@@ -8,7 +8,7 @@ from toys import complains
 
 from overparam import paths
 from overparam.errors import OverparamError
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run import runner
 
 CLAIM = "toy2020-fine"
@@ -26,7 +26,7 @@ def here(project, monkeypatch):
     monkeypatch.setattr(paths, "CHECKS", project.notebooks / "checks")
     monkeypatch.setattr(paths, "PROFILES", project.notebooks / "profiles.toml")
     yield project
-    claims.registry.cache_clear()
+    checks.registry.cache_clear()
 
 
 def flipped(content, count, seed):
@@ -44,7 +44,7 @@ def cut(content):
 
 def said():
     """What the command line would say of the sources, or None."""
-    claims.registry.cache_clear()
+    checks.registry.cache_clear()
     try:
         runner.overview()
         for profile in ("smoke", "laptop"):

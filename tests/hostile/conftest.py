@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from toy_claim import Toy
 
 from overparam import paths
-from overparam.record import claims
+from overparam.record import checks
 
 hypothesis.configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "hypothesis")
 settings.register_profile(
@@ -28,7 +28,7 @@ def toy(tmp_path, monkeypatch):
     made = Toy(folder)
     made.write()
     yield made
-    claims.registry.cache_clear()
+    checks.registry.cache_clear()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from papermill.translators import translate_parameters
 from toy_claim import CHECKS, CLAIM, cells, tried
 
 from overparam.errors import ParameterError
-from overparam.record import claims
+from overparam.record import checks
 from overparam.record.parameters import notebook_parameters, validated
 from overparam.run import cli, runner
 
@@ -94,7 +94,7 @@ def test_words_that_break_a_parser_of_literals(toy, value):
 
 def test_an_unknown_claim_is_an_unknown_claim(toy):
     for name in [*INJECTIONS, "../guo2024-hostile", "guo2024-hostile/", "", "\udcff"]:
-        assert tried(lambda name=name: claims.spec(name), "unknown claim") is None
+        assert tried(lambda name=name: checks.spec(name), "unknown claim") is None
 
 
 ECHO = f'from overparam.record.claims import Claim\nclaim = Claim("{CLAIM}", globals())\nopen("word", "w").write(word)'
@@ -142,7 +142,7 @@ def test_the_command_line_says_what_it_does_not_know(toy, monkeypatch, capsys, n
 
 
 def test_sources_with_markup_are_listed_as_they_are(toy, monkeypatch, capsys):
-    toy.write(checks=CHECKS.replace("Lemma 1", "Lemma [bold]1[/red] [2]"))
+    toy.write(registered=CHECKS.replace("Lemma 1", "Lemma [bold]1[/red] [2]"))
     code, out, _ = command(monkeypatch, capsys, "list")
     assert code == 0
     assert "Lemma [bold]1[/red] [2]" in out

@@ -9,7 +9,7 @@ from toy_claim import CHECKS, CLAIM, cells, tried
 
 from overparam import paths
 from overparam.errors import ClaimError
-from overparam.record import claims
+from overparam.record import checks, render
 from overparam.record.parameters import notebook_parameters
 from overparam.run import diff, runner
 from overparam.run.site import records
@@ -130,7 +130,7 @@ BROKEN_TOML = {
 def test_a_file_that_is_no_table(toy, place, content):
     toy.write(**{place: content})
     with pytest.raises(ClaimError, match="is not valid TOML") as caught:
-        claims.profile_parameters(CLAIM, "smoke")
+        checks.profile_parameters(CLAIM, "smoke")
     assert str(getattr(toy, place)) in str(caught.value)
     assert len(str(caught.value)) < 500
 
@@ -164,7 +164,7 @@ PLACES = [
 @given(value=TABLES, place=st.sampled_from(PLACES), profile=st.sampled_from(["smoke", "laptop"]))
 def test_a_table_of_profiles_may_hold_anything(toy, value, place, profile):
     toy.write(profiles=f"{CLAIM} = {place.format(toml(value))}")
-    if found := tried(lambda: claims.profile_parameters(CLAIM, profile)):
+    if found := tried(lambda: checks.profile_parameters(CLAIM, profile)):
         parameters, ranges, resources = found
         assert parameters.keys() == notebook_parameters(toy.notebook).keys()
         assert (type(ranges), type(resources)) == (dict, dict)
@@ -177,11 +177,11 @@ def test_a_table_of_profiles_may_hold_anything(toy, value, place, profile):
 def test_a_table_of_checks_may_hold_anything(toy, value, key):
     table = {"title": "A", "source": "B", "kind": "lemma", "checks": []} | {key: value}
     rows = "\n".join(f"{name} = {toml(inner)}" for name, inner in table.items())
-    toy.write(checks=f"[{CLAIM}]\n{rows}\n" + CHECKS.replace(CLAIM, "guo2024-other"))
-    if spec := tried(lambda: claims.spec(CLAIM), "guo2024.toml"):
+    toy.write(registered=f"[{CLAIM}]\n{rows}\n" + CHECKS.replace(CLAIM, "guo2024-other"))
+    if spec := tried(lambda: checks.spec(CLAIM), "guo2024.toml"):
         assert all(isinstance(text, str) for text in (spec.title, spec.source, spec.kind))
         assert spec.path.parent == paths.NOTEBOOKS
-        assert claims.verdict([], spec.partly_if) in claims.VERDICTS
+        assert checks.verdict([], spec.partly_if) in checks.VERDICTS
 
 
 @given(
@@ -190,10 +190,10 @@ def test_a_table_of_checks_may_hold_anything(toy, value, key):
 )
 def test_a_check_may_hold_anything(toy, value, key):
     row = {"name": "a", "tag": "R", "wording": "b", "relation": "<=", "threshold": 1.0} | {key: value}
-    toy.write(checks=f'[{CLAIM}]\ntitle = "A"\nsource = "B"\nkind = "lemma"\nchecks = [{toml(row)}]')
-    if spec := tried(lambda: claims.spec(CLAIM), "guo2024.toml"):
-        assert spec.checks[0].holds(0.5) in (True, False)
-        assert claims._required(spec.checks[0])
+    toy.write(registered=f'[{CLAIM}]\ntitle = "A"\nsource = "B"\nkind = "lemma"\nchecks = [{toml(row)}]')
+    if spec := tried(lambda: checks.spec(CLAIM), "guo2024.toml"):
+        assert spec.checks[0].outcome(0.5) in ("holds", "fails")
+        assert render.required(vars(spec.checks[0]))
         assert json.dumps(vars(spec.checks[0]), allow_nan=False)
 
 
@@ -203,15 +203,15 @@ def test_a_check_may_hold_anything(toy, value, key):
 @pytest.mark.parametrize("part", ["id", "template"])
 def test_an_id_is_no_path_and_no_command(toy, name, part):
     table = f"[{json.dumps(name)}]\n" if part == "id" else f"[{CLAIM}]\ntemplate = {json.dumps(name)}\n"
-    toy.write(checks=table + 'title = "A"\nsource = "B"\nkind = "lemma"\nchecks = []\n')
+    toy.write(registered=table + 'title = "A"\nsource = "B"\nkind = "lemma"\nchecks = []\n')
     with pytest.raises(ClaimError, match=r"(?s)guo2024\.toml, .*an id is a paper and words"):
-        claims.registry()
+        checks.registry()
 
 
 def test_an_id_stands_in_one_table(toy):
     (paths.CHECKS / "other.toml").write_text(CHECKS)
     with pytest.raises(ClaimError, match="given once"):
-        claims.registry()
+        checks.registry()
 
 
 def write_record(content, folder):
@@ -254,4 +254,4 @@ def test_any_part_of_a_record_may_be_anything(toy, figures, value, path):
     diff.changes(old, new)
     records.key_numbers(found)
     for row in found["checks"]:
-        assert all([records.required(row), claims.outcome(row), records.number(row["value"])])
+        assert all([records.required(row), render.outcome(row), records.number(row["value"])])

@@ -15,7 +15,7 @@ from toy_claim import CLAIM
 
 from overparam.errors import ClaimError
 from overparam.paths import ROOT
-from overparam.record import claims, provenance
+from overparam.record import checks, provenance
 from overparam.record.claims import Claim
 from overparam.record.parameters import notebook_parameters
 
@@ -129,6 +129,6 @@ def test_relations_agree_with_each_other(value, low, width):
     """A value is inside exactly if it is on neither side, whatever it is."""
     high = low + width
     holds = {
-        r: claims.Check("c", "R", "w", r, t).holds(value) for r, t in (("<", low), (">", high), ("in", [low, high]))
+        r: checks.Check("c", "R", "w", r, t).holds(value) for r, t in (("<", low), (">", high), ("in", [low, high]))
     }
     assert sum(holds.values()) == math.isfinite(value)

@@ -12,7 +12,7 @@ from toy_claim import CLAIM, cells
 
 from overparam import paths
 from overparam.errors import ClaimError, RunFailed
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run.site import build, pages, records, reference
 from overparam.run.site.build import _thumbnail
 
@@ -42,15 +42,15 @@ def site(toy, figures, monkeypatch, tmp_path):
     text = json.dumps(HOSTILE)
     check = f'tag = "R", wording = {text}, relation = "<=", threshold = 1.0, superseded_by = {text}, reason = {text}'
     table = f"title = {text}\nsource = {text}\nkind = {text}\nchecks = [{{name = {text}, {check}}}]\n"
-    toy.write(checks=f"[{CLAIM}]\n{table}", profiles=f"[{CLAIM}.laptop]\nn = 6")
+    toy.write(registered=f"[{CLAIM}]\n{table}", profiles=f"[{CLAIM}.laptop]\nn = 6")
     notebook = hostile_notebook()
     toy.notebook.write_text(notebook)
-    checks = [
+    rows = [
         vars(check) | {"profiles": ["laptop"], "value": 2.0, "holds": False, "applies": True}
-        for check in claims.spec(CLAIM).checks
+        for check in checks.spec(CLAIM).checks
     ]
     record = dict.fromkeys(("claim", "title", "source", "kind", "device", "git", "fingerprint"), HOSTILE) | {
-        "verdict": "not reproduced", "checks": checks, "metrics": {HOSTILE: {"value": 1.0, "paper": 2.0}},
+        "verdict": "not reproduced", "checks": rows, "metrics": {HOSTILE: {"value": 1.0, "paper": 2.0}},
         "parameters": {HOSTILE: HOSTILE}, "versions": {HOSTILE: HOSTILE}, "figures": ["a.png"], "series": [HOSTILE],
         "seeds": [HOSTILE], "data": [{"name": HOSTILE, "stand_in": HOSTILE}], "seconds": 1.0, "peak_bytes": 1,
     }  # fmt: skip

@@ -3,7 +3,7 @@
 import nbformat
 
 from overparam.errors import OverparamError
-from overparam.record import claims
+from overparam.record import checks
 
 CLAIM = "guo2024-hostile"  # of a paper that the site has a text for
 CHECKS = f"""
@@ -29,15 +29,15 @@ class Toy:
         self.notebook, self.profiles = folder / f"{CLAIM}.ipynb", folder / "profiles.toml"
         self.checks = folder / "checks" / "guo2024.toml"
 
-    def write(self, *, checks=CHECKS, profiles="", notebook=None):
+    def write(self, *, registered=CHECKS, profiles="", notebook=None):
         """Each as text or bytes; by default as they should be."""
         for path, content in (
-            (self.checks, checks),
+            (self.checks, registered),
             (self.profiles, profiles),
             (self.notebook, cells() if notebook is None else notebook),
         ):
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        claims.registry.cache_clear()
+        checks.registry.cache_clear()
 
 
 def cells(*code, parameters=PARAMETERS, **metadata):

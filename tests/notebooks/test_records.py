@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overparam.paths import ROOT
-from overparam.record import claims
+from overparam.record import checks
 
 SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text())
 RECORDS = sorted((ROOT / "figures").glob("*/*/result.json"))
@@ -30,14 +30,14 @@ def test_record(path):
 @pytest.mark.parametrize("path", RECORDS, ids=names)
 def test_verdict_follows_from_the_registered_checks(path):
     record = json.loads(path.read_text())
-    spec = claims.spec(record["claim"])
+    spec = checks.spec(record["claim"])
     registered = {check.name: check for check in spec.checks}
     for row in record["checks"]:
         check = registered[row["name"]]
         assert (row["tag"], row["relation"], row["threshold"]) == (check.tag, check.relation, check.threshold)
         assert row["holds"] == check.holds(float("nan") if row["value"] is None else row["value"])
         assert row["applies"] == (record["profile"] in check.profiles and not check.superseded_by)
-    assert record["verdict"] == claims.verdict(record["checks"], spec.partly_if)
+    assert record["verdict"] == checks.verdict(record["checks"], spec.partly_if)
     wanted = {check.name for check in spec.checks if record["profile"] in check.profiles}
     assert wanted <= {row["name"] for row in record["checks"]}
 
@@ -45,7 +45,7 @@ def test_verdict_follows_from_the_registered_checks(path):
 @pytest.mark.parametrize("path", RECORDS, ids=names)
 def test_folder_is_small_and_names_no_machine(path):
     assert sum(p.stat().st_size for p in path.parent.iterdir()) < 1_000_000
-    stem = claims.spec(path.parts[-2]).notebook  # a notebook that serves several claims stands with the first
+    stem = checks.spec(path.parts[-2]).notebook  # a notebook that serves several claims stands with the first
     notebook = (path.parents[1] / stem / "notebook.ipynb").read_text()
     for text in (notebook, path.read_text()):
         assert str(ROOT) not in text
@@ -57,9 +57,9 @@ def test_folder_is_small_and_names_no_machine(path):
 @pytest.mark.parametrize("path", RECORDS, ids=names)
 def test_the_memory_that_was_taken_is_the_memory_that_was_declared(path):
     record = json.loads(path.read_text())
-    declared = claims.profile_parameters(record["claim"], record["profile"])[2]["memory_mb"]
+    declared = checks.profile_parameters(record["claim"], record["profile"])[2]["memory_mb"]
     assert 0 < record["peak_bytes"] <= declared * 2**20
 
 
 def test_there_are_records_of_every_claim_at_laptop_size():
-    assert {path.parts[-2] for path in RECORDS if path.parts[-3] == "laptop"} == set(claims.registry())
+    assert {path.parts[-2] for path in RECORDS if path.parts[-3] == "laptop"} == set(checks.registry())

@@ -6,14 +6,14 @@ import json
 import pytest
 
 from overparam.paths import NOTEBOOKS, PROFILES
-from overparam.record import claims
+from overparam.record import checks
 from overparam.record.parameters import notebook_parameters
 from overparam.run import runner
 
 EXPLORERS = {"explore-bounds"}  # notebooks that judge no claim
 STEMS = sorted({path.stem for path in NOTEBOOKS.glob("*.ipynb")} - EXPLORERS)
-RUNS = sorted({spec.notebook for spec in claims.registry().values()})
-TABLES = claims._read_toml(PROFILES)
+RUNS = sorted({spec.notebook for spec in checks.registry().values()})
+TABLES = checks.read_toml(PROFILES)
 LONGEST_CELL, LONGEST_FUNCTION = 25, 10
 
 
@@ -40,10 +40,10 @@ def is_parameters(cell):
 
 
 def test_every_registered_claim_has_its_notebook_and_every_notebook_a_claim():
-    assert {spec.template for spec in claims.registry().values()} == set(STEMS)
+    assert {spec.template for spec in checks.registry().values()} == set(STEMS)
     assert all("." not in stem for stem in STEMS)
-    for spec in claims.registry().values():  # a claim is served by its own run or by that of a claim of its own
-        assert claims.spec(spec.notebook).notebook == spec.notebook
+    for spec in checks.registry().values():  # a claim is served by its own run or by that of a claim of its own
+        assert checks.spec(spec.notebook).notebook == spec.notebook
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -53,7 +53,7 @@ def test_cell_order(stem):
     assert source(cells(stem)[0]).startswith("# ")
     assert "**Claim**" in source(cells(stem)[0])
     assert [is_parameters(cell) for cell in code(stem)] == [True] + [False] * (len(code(stem)) - 1)
-    if stem in claims.registry():
+    if stem in checks.registry():
         assert f'claim = Claim("{stem}", globals())' in source(code(stem)[1])
     assert source(code(stem)[-1]).rstrip().endswith("claim.report()")
 
@@ -83,10 +83,10 @@ def test_an_explorer_has_parameters_first_and_one_clean_run(stem):
 def test_the_stored_verdict_is_the_one_of_the_registered_checks(stem):
     """The printed tables name every claim that the notebook serves, and every check that applies at smoke size."""
     printed = "".join("".join(o["text"]) for o in code(stem)[-1]["outputs"])
-    (run,) = [run for run in RUNS if claims.spec(run).template == stem and claims.is_as_stored(run)]
+    (run,) = [run for run in RUNS if checks.spec(run).template == stem and checks.is_as_stored(run)]
     for claim in runner.served(run):
         assert f"{claim}  [smoke]" in printed
-        for check in claims.spec(claim).checks:
+        for check in checks.spec(claim).checks:
             if "smoke" in check.profiles:
                 assert check.name in printed
 
@@ -120,24 +120,24 @@ def test_notebooks_compute_no_paths_and_import_none_of_their_own(stem):
 def test_the_profile_tables_name_only_what_exists():
     assert set(TABLES) <= {*STEMS, *RUNS}
     for name, table in TABLES.items():
-        of_notebook, of_run = ["ranges"] * (name in STEMS), claims.PROFILES * (name in RUNS)
+        of_notebook, of_run = ["ranges"] * (name in STEMS), checks.PROFILES * (name in RUNS)
         assert set(table) <= {*of_notebook, *of_run}
-        stem = claims.spec(name).template if name in RUNS else name
+        stem = checks.spec(name).template if name in RUNS else name
         assert set(table.get("ranges", {})) <= set(notebook_parameters(NOTEBOOKS / f"{stem}.ipynb"))
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("profile", claims.PROFILES)
+@pytest.mark.parametrize("profile", checks.PROFILES)
 def test_every_profile_is_valid_and_its_own(run, profile):
-    parameters, _, resources = claims.profile_parameters(run, profile)
+    parameters, _, resources = checks.profile_parameters(run, profile)
     runner.plan(run, profile, {k: v for k, v in parameters.items() if k != "profile"})
     if profile == "paper":
-        assert parameters != {**claims.profile_parameters(run, "laptop")[0], "profile": "paper"}
+        assert parameters != {**checks.profile_parameters(run, "laptop")[0], "profile": "paper"}
         assert {"gpu", "memory_mb", "minutes"} <= set(resources)
 
 
 def test_check_names_are_unique_and_tags_decide_something():
-    for spec in claims.registry().values():
+    for spec in checks.registry().values():
         names = [check.name for check in spec.checks]
         assert len(names) == len(set(names))
         assert any(check.tag == "R" for check in spec.checks)

@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
 from overparam.paths import ROOT
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run.site import records
 
 pytestmark = pytest.mark.timeout(600)  # the first one builds the site
@@ -104,7 +104,7 @@ def test_the_totals_are_those_of_the_records(soups):
         paper = row.select_one("a")["href"].removeprefix("papers/").removesuffix(".html")
         own = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
         counts = [int(cell.text) for cell in row.select("td")]
-        assert counts == [own.count(word) for word in (*claims.VERDICTS, records.UNRUN)] + [len(own)]
+        assert counts == [own.count(word) for word in (*checks.VERDICTS, records.UNRUN)] + [len(own)]
 
 
 def test_a_paper_page_explains_every_claim_that_is_not_reproduced(soups):

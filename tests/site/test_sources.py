@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 from overparam import paths
 from overparam.errors import ClaimError, OverparamError
-from overparam.record import claims
+from overparam.record import checks
 from overparam.run.site import formulas, pages, records, reference
 from overparam.run.site.build import write_sources
 
@@ -49,7 +49,7 @@ def test_numbers_that_rounding_leaves_are_called_so():
 def test_smoke_verdicts_are_those_that_the_notebooks_print():
     entries = {entry.spec.id: entry for entry in records.load(paths.ROOT / "figures")}
     for claim in (CLAIM, "guo2024-fig4-lstm", "guo2024-fig4-vit"):  # the last two share a notebook
-        assert entries[claim].versions["smoke"].verdict in claims.VERDICTS
+        assert entries[claim].versions["smoke"].verdict in checks.VERDICTS
     assert entries[CLAIM].best.profile in ("laptop", "paper")
     assert entries[CLAIM].page() == f"claims/{CLAIM}"
     assert entries[CLAIM].page(entries[CLAIM].versions["smoke"]) == f"claims/{CLAIM}-smoke"
@@ -69,7 +69,7 @@ def copy_of_one_record(figures, **changed):
 def test_without_a_record_a_claim_is_not_run(figures):
     copy_of_one_record(figures)
     verdicts = {entry.spec.id: entry.verdict for entry in records.load(figures)}
-    assert verdicts.pop(CLAIM) in claims.VERDICTS
+    assert verdicts.pop(CLAIM) in checks.VERDICTS
     assert set(verdicts.values()) == {records.UNRUN}
 
 

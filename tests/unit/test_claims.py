@@ -11,8 +11,9 @@ import pytest
 
 from overparam import paths
 from overparam.errors import ClaimError, MemoryExceeded, ParameterError
-from overparam.record import claims, plots
-from overparam.record.claims import Check, Claim, verdict
+from overparam.record import checks, files, plots
+from overparam.record.checks import Check, verdict
+from overparam.record.claims import Claim
 from overparam.record.parameters import notebook_parameters, validated
 
 CHECKS = """
@@ -67,9 +68,9 @@ def toy(tmp_path, monkeypatch):
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "toy2020-lem1.ipynb")
     for name, path in (("NOTEBOOKS", folder), ("CHECKS", folder / "checks"), ("PROFILES", folder / "profiles.toml")):
         monkeypatch.setattr(paths, name, path)
-    claims.registry.cache_clear()
+    checks.registry.cache_clear()
     yield folder
-    claims.registry.cache_clear()
+    checks.registry.cache_clear()
 
 
 def namespace(**changes):
@@ -199,7 +200,7 @@ def test_a_wrong_computation_of_ours_stops_the_notebook(toy, figures):
 
 def test_an_unknown_claim_names_its_neighbours(toy):
     with pytest.raises(ClaimError, match="did you mean toy2020-lem1"):
-        claims.spec("toy2020-lem2")
+        checks.spec("toy2020-lem2")
 
 
 @pytest.mark.parametrize(
@@ -212,9 +213,9 @@ def test_an_unknown_claim_names_its_neighbours(toy):
 )
 def test_a_malformed_table_of_checks_is_named(toy, text, message):
     (toy / "checks" / "toy2020.toml").write_text(text)
-    claims.registry.cache_clear()
+    checks.registry.cache_clear()
     with pytest.raises(ClaimError, match=message):
-        claims.registry()
+        checks.registry()
 
 
 @pytest.mark.parametrize(
@@ -269,9 +270,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(claims.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        claims.write_atomically(path, b"new")
+        files.write_atomically(path, b"new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
@@ -285,16 +286,16 @@ def test_a_profile_that_does_not_fit_says_so_before_it_starts(toy, monkeypatch):
 
 
 def test_runs_that_share_a_notebook_have_parameters_and_served_claims_of_their_own(toy):
-    checks = CHECKS.replace("toy2020-lem1", "toy2020-lem2").replace(
+    second = CHECKS.replace("toy2020-lem1", "toy2020-lem2").replace(
         'kind = "lemma"\n', 'kind = "lemma"\ntemplate = "toy2020-lem1"\n'
     )
-    (toy / "checks" / "toy2020.toml").write_text(CHECKS + checks)
+    (toy / "checks" / "toy2020.toml").write_text(CHECKS + second)
     (toy / "profiles.toml").write_text(PROFILES + "[toy2020-lem2.smoke]\nn = 7\n")
-    claims.registry.cache_clear()
-    assert claims.spec("toy2020-lem2").path == claims.spec("toy2020-lem1").path
-    assert claims.profile_parameters("toy2020-lem2", "smoke")[0] == namespace(n=7)
-    assert claims.profile_parameters("toy2020-lem2", "smoke")[1]["kind"] == ["a", "b"]
-    assert [claims.is_as_stored(f"toy2020-lem{i}") for i in (1, 2)] == [True, False]
+    checks.registry.cache_clear()
+    assert checks.spec("toy2020-lem2").path == checks.spec("toy2020-lem1").path
+    assert checks.profile_parameters("toy2020-lem2", "smoke")[0] == namespace(n=7)
+    assert checks.profile_parameters("toy2020-lem2", "smoke")[1]["kind"] == ["a", "b"]
+    assert [checks.is_as_stored(f"toy2020-lem{i}") for i in (1, 2)] == [True, False]
     assert Claim("toy2020-lem2", namespace(n=7)).folder.parent.name == "smoke"
     assert Claim("toy2020-lem2", namespace()).folder.parent.name == "custom"
 

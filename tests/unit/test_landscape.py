@@ -12,7 +12,7 @@ from overparam.experiments import allenzhu2019_landscape as landscape
 from overparam.experiments import allenzhu2019_surfaces as landscape_figures
 from overparam.experiments.allenzhu2019_landscape import Objective, Probe, gradients, landscapes
 from overparam.models.cifar import cifar_net
-from overparam.record import claims
+from overparam.record import checks
 from overparam.training.autograd import Recipe, error, train
 from overparam.training.checkpoints import Checkpoint
 
@@ -181,7 +181,7 @@ def test_checks_are_measured_as_they_are_worded():
 @pytest.mark.parametrize("profile", ["smoke", "laptop"])
 def test_a_figure_passes_the_checks_of_its_profile_and_no_others(profile):
     passed = {}
-    spec = claims.spec("allenzhu2019-fig4-vgg19-cifar100")
+    spec = checks.spec("allenzhu2019-fig4-vgg19-cifar100")
     claim = types.SimpleNamespace(spec=spec, profile=profile, check=lambda name, value: passed.update({name: value}))
     landscape_figures.judge(claim, {"c10": table(), "c100": None})
     assert set(passed) == {check.name for check in spec.checks if profile in check.profiles}
@@ -194,7 +194,7 @@ def test_the_claims_of_a_net_are_registered_and_pass_their_checks():
         for name, tasks in claims_of_net.items():
             passed = {}
             claim = types.SimpleNamespace(
-                spec=claims.spec(name), profile="laptop", check=lambda name, value, to=passed: to.update({name: value})
+                spec=checks.spec(name), profile="laptop", check=lambda name, value, to=passed: to.update({name: value})
             )
             landscape_figures.judge(claim, {task: table() for task in tasks})
             assert passed

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .. import paths
 from ..errors import ParameterError, RunFailed
-from ..record import claims
+from ..record import checks
 from .runner import writable
 
 PATIENCE = 15.0  # seconds that an interrupted batch has to end its jobs
@@ -150,4 +150,4 @@ def _event(line):
     except (ValueError, RecursionError):
         event = None
     ends = isinstance(event, dict) and isinstance(event.get("claim"), str) and "seconds" in event
-    return event if ends and ("error" in event or event.get("verdict") in claims.VERDICTS) else {"text": line.rstrip()}
+    return event if ends and ("error" in event or event.get("verdict") in checks.VERDICTS) else {"text": line.rstrip()}

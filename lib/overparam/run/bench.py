@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import paths
 from ..errors import RunFailed
 from ..record import provenance
-from ..record.claims import write_atomically
+from ..record.files import write_atomically
 
 FOLDER = paths.ROOT / "benchmarks"
 RESULTS = FOLDER / "results"

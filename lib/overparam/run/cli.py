@@ -14,7 +14,7 @@ import typer
 
 from .. import paths
 from ..errors import OverparamError, ParameterError, RunFailed
-from ..record import claims
+from ..record import checks, files, render
 from . import batch, runner
 
 app = typer.Typer(
@@ -43,11 +43,11 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: on
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("claim", *claims.PROFILES):
+    for heading in ("claim", *checks.PROFILES):
         table.add_column(heading, no_wrap=heading == "claim")
     table.add_column("where in the paper", overflow="ellipsis", no_wrap=True)
     for row in rows:
-        states = [_shown_state(row["profiles"].get(profile)) for profile in claims.PROFILES]
+        states = [_shown_state(row["profiles"].get(profile)) for profile in checks.PROFILES]
         table.add_row(row["claim"], *states, escape(row["source"]))
     Console().print(table)
     states = [state for row in rows for state in row["profiles"].values()]
@@ -95,7 +95,7 @@ def run(
         row = {"claim": claim, "verdict": record["verdict"], "seconds": time.monotonic() - started}
         print(json.dumps(row), flush=True)
     else:
-        print(claims.verdict_table(record))
+        print(render.plain(record))
         print(f"{time.monotonic() - started:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
 
 
@@ -108,7 +108,7 @@ def _assignment(text, claim):
     name, equals, value = text.partition("=")
     if not equals:
         raise ParameterError(f"-p takes name=value, not {text!r}")
-    if isinstance(notebook_parameters(claims.spec(claim).path).get(name), str):
+    if isinstance(notebook_parameters(checks.spec(claim).path).get(name), str):
         return name, value
     try:
         return name, ast.literal_eval(value)
@@ -145,8 +145,8 @@ def figures(
     """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    if profile not in claims.PROFILES:
-        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(claims.PROFILES)}")
+    if profile not in checks.PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(checks.PROFILES)}")
     stems = runner.notebooks(profile, claim or [])
     todo = [stem for stem in stems if runner.stale(stem, profile)]
     for path in [path for stem in todo for path in runner.damaged(stem, profile)]:
@@ -181,9 +181,9 @@ def outputs(
     claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None,
 ):
     """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
-    for run in filter(claims.is_as_stored, runner.notebooks("smoke", claim or [])):
+    for run in filter(checks.is_as_stored, runner.notebooks("smoke", claim or [])):
         runner.renew_outputs(run)
-        print(claims.spec(run).path.stem)
+        print(checks.spec(run).path.stem)
 
 
 @app.command()
@@ -239,7 +239,7 @@ def diff(
     if page:
         from .site import diff_page
 
-        claims.write_atomically(page, diff_page(found, revision).encode())
+        files.write_atomically(page, diff_page(found, revision).encode())
         print(f"open {page}")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .. import paths
 from ..errors import ClaimError, OverparamError, ParameterError
-from ..record import claims
+from ..record import render
 from .site.records import COMMITTED, complete, required
 
 # Relative changes up to these are the machine's: float64 results agree to eight digits between kinds of CPU, float32
@@ -151,7 +151,7 @@ def _tolerance(record):
 def _apart(a, b, tolerance):
     if a is None or b is None:
         return a is not b
-    return abs(a - b) > max(tolerance * max(abs(a), abs(b)), claims.ROUNDING)
+    return abs(a - b) > max(tolerance * max(abs(a), abs(b)), render.ROUNDING)
 
 
 def _number(value):
@@ -159,7 +159,7 @@ def _number(value):
 
 
 def _check_text(row):
-    return f"{_number(row['value'])} {required(row)}: {claims.outcome(row)}" if row else ""
+    return f"{_number(row['value'])} {required(row)}: {render.outcome(row)}" if row else ""
 
 
 def summary(found, revision):

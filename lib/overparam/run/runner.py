@@ -11,15 +11,16 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from .. import memory, paths
 from ..errors import ClaimError, OverparamError, ParameterError, RunFailed
-from ..record import claims, provenance
+from ..record import checks, files, provenance
+from ..record.checks import served
+from ..record.claims import KEPT
 from ..record.parameters import notebook_parameters, validated
 
-FOLDERS = (*claims.PROFILES, "custom")
+FOLDERS = (*checks.PROFILES, "custom")
 
 
 def plan(claim_id, profile, overrides=None):
@@ -27,19 +28,13 @@ def plan(claim_id, profile, overrides=None):
 
     Raises ClaimError and ParameterError before anything is started.
     """
-    spec = claims.spec(claim_id)
-    reference, ranges, resources = claims.profile_parameters(claim_id, profile)
+    spec = checks.spec(claim_id)
+    reference, ranges, resources = checks.profile_parameters(claim_id, profile)
     given = validated(overrides or {}, notebook_parameters(spec.path), ranges)
     if given.get("profile", profile) != profile:
         raise ParameterError("choose the profile with --profile, not as a parameter")
     changed = any(given[k] != reference[k] for k in given if k != "device")
     return spec, {**reference, **given}, resources, "custom" if changed else profile
-
-
-def served(notebook):
-    """Ids of the claims that a notebook serves, its own first."""
-    ids = [spec.id for spec in claims.registry().values() if spec.notebook == notebook]
-    return sorted(ids, key=lambda i: i != notebook)
 
 
 def fingerprint(claim_id, profile):
@@ -49,10 +44,9 @@ def fingerprint(claim_id, profile):
 
 
 def _fingerprint(spec, parameters):
-    checks = [asdict(check) for claim in served(spec.notebook) for check in claims.spec(claim).checks]
     settings = {k: v for k, v in parameters.items() if k != "device"}
     try:
-        return provenance.fingerprint(spec.path, settings, checks)
+        return provenance.fingerprint(spec.path, settings, checks.deciding(spec.notebook))
     except (SyntaxError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise ClaimError(f"{spec.path}, or what it imports of the package, is not readable code: {error}") from error
 
@@ -62,7 +56,7 @@ def record(claim_id, folder):
     path = paths.FIGURES / folder / claim_id / "result.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["verdict"] not in claims.VERDICTS:
+        if stored["verdict"] not in checks.VERDICTS:
             raise ValueError(f"its verdict is {stored['verdict']!r}")
     except FileNotFoundError:
         return None
@@ -73,7 +67,7 @@ def record(claim_id, folder):
 
 def stale(claim_id, profile):
     """Whether a claim's record is absent, unreadable, damaged, without its notebook, or made from other sources."""
-    spec = claims.spec(claim_id)
+    spec = checks.spec(claim_id)
     try:
         records = [record(i, profile) for i in served(spec.notebook)]
     except ClaimError:
@@ -106,7 +100,7 @@ def run(claim_id, profile, overrides=None, threads=None):
 
 def _require_room(claim_id, profile, parameters, overrides):
     """Raise MemoryExceeded where larger sizes than the profile's need more memory than may be used."""
-    reference = claims.profile_parameters(claim_id, profile)[0]
+    reference = checks.profile_parameters(claim_id, profile)[0]
     larger = [k for k, v in parameters.items() if isinstance(v, int | list) and v != reference[k] and k != "seed"]
     if larger:
         from . import estimate  # imports torch
@@ -120,7 +114,8 @@ def _run(spec, parameters, folder, log, environment):
     for left in [file for place in checkpoints for file in place.rglob("*.tmp")]:
         left.unlink()
     with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{spec.notebook}") as staged:
-        _execute(spec, parameters, partial, log, environment | {"OVERPARAM_FIGURES": str(staged)})
+        places = {"OVERPARAM_FIGURES": str(staged), "OVERPARAM_RUNS": str(paths.FIGURES)}
+        _execute(spec, parameters, partial, log, environment | places)
         missing = [i for i in served(spec.notebook) if not (staged / folder / i / "result.json").exists()]
         if missing:
             what = f"{spec.notebook}: it ended without a record of {', '.join(missing)}; is its last cell there?"
@@ -128,7 +123,7 @@ def _run(spec, parameters, folder, log, environment):
         _seal(partial, staged / folder, spec.notebook)
         _install(staged / folder, paths.FIGURES / folder)
     for place in checkpoints:
-        claims.forget(place)
+        files.forget(place)
         for refused in place.rglob("*.refused*"):
             print(f"a checkpoint did not fit and was not used: {_shown(refused)}; delete it when seen", file=sys.stderr)
 
@@ -178,7 +173,7 @@ def _seal(partial, staged, notebook):
     outputs = {str(file.relative_to(staged)): _sha256(file.read_bytes()) for file in sorted(staged.glob("*/*"))}
     content["metadata"]["overparam"] = {"outputs": outputs}
     content["metadata"]["overparam"]["itself"] = _sha256(_text(content).encode())
-    claims.write_atomically(staged / notebook / "notebook.ipynb", _text(content).encode())
+    files.write_atomically(staged / notebook / "notebook.ipynb", _text(content).encode())
 
 
 def _install(staged, target):
@@ -190,14 +185,14 @@ def _install(staged, target):
         place.parent.mkdir(parents=True, exist_ok=True)
         os.replace(file, place)
     for old in [file for claim in staged.iterdir() for file in (target / claim.name).glob("*.*")]:
-        if old.suffix in (".png", ".svg", ".npz") and old.relative_to(target) not in names:
+        if old.suffix in KEPT and old.relative_to(target) not in names:
             old.unlink()
 
 
 def damaged(claim_id, profile):
     """Those of a claim's outputs that are not what its run wrote: paths. Older runs did not say what they wrote."""
     folder = paths.FIGURES / profile
-    path = folder / claims.spec(claim_id).notebook / "notebook.ipynb"
+    path = folder / checks.spec(claim_id).notebook / "notebook.ipynb"
     if not path.exists():
         return []
     try:
@@ -284,12 +279,12 @@ def _shown(path):
 
 def renew_outputs(claim_id, threads=1):
     """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
-    spec = claims.spec(claim_id)
+    spec = checks.spec(claim_id)
     log = paths.LOGS / "outputs" / f"{claim_id}.ipynb"
     writable(log.parent)
     with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
         _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
-        claims.write_atomically(spec.path, _text(_portable(partial, keep=())).encode())
+        files.write_atomically(spec.path, _text(_portable(partial, keep=())).encode())
 
 
 def _portable(path, keep=("parameters", "duration", "end_time", "version")):
@@ -303,7 +298,7 @@ def _portable(path, keep=("parameters", "duration", "end_time", "version")):
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
             if "image/png" in (pictures := output.get("data", {})):
-                small = claims.compact_png(base64.b64decode(pictures["image/png"]))
+                small = files.compact_png(base64.b64decode(pictures["image/png"]))
                 pictures["image/png"] = base64.b64encode(small).decode()
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
@@ -316,8 +311,8 @@ def _text(notebook):
 
 def notebooks(profile, claim_ids=()):
     """Stems of the notebooks that serve the given claims (default: all) and define the profile."""
-    stems = dict.fromkeys(claims.spec(i).notebook for i in (claim_ids or claims.registry()))
-    existing = [stem for stem in stems if claims.spec(stem).path.exists()]
+    stems = dict.fromkeys(checks.spec(i).notebook for i in (claim_ids or checks.registry()))
+    existing = [stem for stem in stems if checks.spec(stem).path.exists()]
     if claim_ids:
         return existing
     return [stem for stem in existing if _defines(stem, profile)]
@@ -325,7 +320,7 @@ def notebooks(profile, claim_ids=()):
 
 def _defines(stem, profile):
     try:
-        claims.profile_parameters(stem, profile)
+        checks.profile_parameters(stem, profile)
     except ParameterError:
         return False
     return True
@@ -334,10 +329,10 @@ def _defines(stem, profile):
 def overview():
     """One row per registered claim: id, paper, title, source, and per profile the verdict and whether it is stale."""
     rows = []
-    for spec in claims.registry().values():
+    for spec in checks.registry().values():
         row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source, "profiles": {}}
         row["notebook"] = spec.notebook if spec.path.exists() else None
-        for profile in claims.PROFILES if row["notebook"] else ():
+        for profile in checks.PROFILES if row["notebook"] else ():
             row["profiles"][profile] = _state(spec.id, profile)
         rows.append(row)
     return rows

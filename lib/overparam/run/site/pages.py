@@ -9,7 +9,7 @@ import jinja2
 
 from ... import paths
 from ...errors import OverparamError
-from ...record import claims
+from ...record import checks, render
 from . import records
 from .formulas import plain
 
@@ -24,9 +24,9 @@ def environment():
     env = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    env.filters.update(number=records.number, required=records.required, state=claims.outcome, plain=plain)
+    env.filters.update(number=records.number, required=records.required, state=render.outcome, plain=plain)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
-    env.globals.update(PROFILES=claims.PROFILES, TAGS=claims.TAGS, VERDICTS=(*claims.VERDICTS, records.UNRUN))
+    env.globals.update(PROFILES=checks.PROFILES, TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN))
     return env
 
 
@@ -49,7 +49,7 @@ def inert(text):
 def papers():
     """{key: (short name, full title, text)} of the papers that have registered claims, from `site/papers/`."""
     found = {}
-    for key in dict.fromkeys(spec.paper for spec in claims.registry().values()):
+    for key in dict.fromkeys(spec.paper for spec in checks.registry().values()):
         file = paths.SITE / "papers" / f"{key}.md"
         if not file.exists():
             raise OverparamError(f"{file} is missing: the site needs a text for every paper that has claims")
@@ -77,7 +77,7 @@ def claim_page(env, entry, version, paper):
 
 def explorers():
     """Paths of the notebooks that serve no claim."""
-    stems = {spec.template for spec in claims.registry().values()}
+    stems = {spec.template for spec in checks.registry().values()}
     return [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
 
 
@@ -136,7 +136,7 @@ def _toctree(caption, pages):
 def _totals(entries):
     totals = {}
     for entry in entries:
-        row = totals.setdefault(entry.spec.paper, dict.fromkeys((*claims.VERDICTS, records.UNRUN), 0))
+        row = totals.setdefault(entry.spec.paper, dict.fromkeys((*checks.VERDICTS, records.UNRUN), 0))
         row[entry.verdict] += 1
     return totals
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ClaimError
-from ...record import claims
+from ...record import checks, render
 
 UNRUN = "not run"
 COMMITTED = ("laptop", "paper")
@@ -29,7 +29,7 @@ class Version:
 class Entry:
     """A registered claim with its versions by profile, in the order of growing size."""
 
-    spec: claims.Spec
+    spec: checks.Spec
     versions: dict
 
     @property
@@ -60,12 +60,12 @@ def load(figures):
 
     Raises ClaimError where a record or an executed notebook cannot be read.
     """
-    return [Entry(spec, _versions(spec, Path(figures))) for spec in claims.registry().values()]
+    return [Entry(spec, _versions(spec, Path(figures))) for spec in checks.registry().values()]
 
 
 def _versions(spec, figures):
     versions = {}
-    if spec.path.exists() and claims.is_as_stored(spec.id):
+    if spec.path.exists() and checks.is_as_stored(spec.id):
         versions["smoke"] = Version("smoke", spec.path, _stored_verdict(spec))
     for profile in COMMITTED:
         folder, notebook = figures / profile / spec.id, figures / profile / spec.notebook / "notebook.ipynb"
@@ -141,7 +141,7 @@ def _each(fits):
 
 
 _CHECK = {
-    "name": _is(str), "tag": list(claims.TAGS).__contains__, "wording": _is(str), "value": _is_measured,
+    "name": _is(str), "tag": list(checks.TAGS).__contains__, "wording": _is(str), "value": _is_measured,
     "relation": _is(str), "threshold": _is(int, float, list), "holds": _is(bool), "applies": _is(bool),
     "paper_value": _is_measured, "superseded_by": _is(str), "reason": _is(str),
 }  # fmt: skip
@@ -149,7 +149,7 @@ _METRIC = {"value": _is_measured, "paper": _is_measured}
 _DATA = {"name": _is(str), "stand_in": _is(str, type(None))}
 # What is shown of a record, and whether it has the form that it is shown in.
 SHOWN = {
-    "verdict": claims.VERDICTS.__contains__,
+    "verdict": checks.VERDICTS.__contains__,
     "checks": _each(_is_check),
     "metrics": lambda rows: isinstance(rows, dict) and all(_fits(row, _METRIC) for row in rows.values()),
     "parameters": _is(dict),
@@ -167,8 +167,8 @@ SHOWN = {
 
 def _stored_verdict(spec):
     """The verdict in the table that the notebook's stored outputs print for this claim."""
-    streams = [o["text"] for c in read_notebook(spec.path)["cells"] for o in c.get("outputs", []) if "text" in o]
-    text = "\n".join("".join(stream) for stream in streams)
+    outputs = [o for c in read_notebook(spec.path)["cells"] for o in c.get("outputs", [])]
+    text = "\n".join("".join(o.get("data", {}).get("text/plain", "")) for o in outputs)
     found = re.search(rf"^{re.escape(spec.id)}  \[smoke\]  (.+)$", text, re.MULTILINE)
     return found[1].lower() if found else UNRUN
 
@@ -198,7 +198,7 @@ def number(value):
     """Three significant digits; what rounding leaves of zero differs between machines and is called so."""
     if value is None:
         return "nan"
-    return "rounding" if 0 < abs(value) < claims.ROUNDING else f"{value:.3g}"
+    return "rounding" if 0 < abs(value) < render.ROUNDING else f"{value:.3g}"
 
 
 def required(check):

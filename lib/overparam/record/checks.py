@@ -1,0 +1,286 @@
+"""Registered claims and checks (`notebooks/checks/*.toml`), their sizes (`profiles.toml`), and the computed verdict."""
+
+import difflib
+import math
+import re
+import sys
+import tomllib
+from dataclasses import dataclass, fields
+from functools import cache
+from itertools import chain
+
+from .. import paths
+from ..errors import ClaimError, ParameterError
+from .parameters import notebook_parameters, validated
+from .values import STATISTICS
+
+PROFILES = ("smoke", "laptop", "desk", "paper")  # by growing size
+MEMORY_MB = {"smoke": 1500, "laptop": 4000, "desk": 4000, "paper": 4000}  # where a notebook's table says nothing
+THREADS = {"smoke": 1, "laptop": 2, "desk": 2, "paper": 2}
+TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
+VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
+_ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
+_RELATIONS = {
+    "<": lambda v, t: v < t,
+    "<=": lambda v, t: v <= t,
+    ">": lambda v, t: v > t,
+    ">=": lambda v, t: v >= t,
+    "==": lambda v, t: v == t,
+    "in": lambda v, t: t[0] <= v <= t[1],
+}
+_DECIDING = ("name", "tag", "relation", "threshold", "profiles", "statistic", "tolerance")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One registered check. A check of the claim is superseded, never edited, once it has been run.
+
+    statistic: what is taken of a sample of one value per seed; tolerance: the numerical error of a value;
+    added: why a check was decided after the result, empty for one that was registered before.
+    """
+
+    name: str
+    tag: str
+    wording: str
+    relation: str
+    threshold: float | list
+    profiles: tuple = PROFILES
+    paper_value: float | None = None
+    source: str = ""
+    superseded_by: str = ""
+    reason: str = ""
+    statistic: str = "mean"
+    tolerance: float = 0.0
+    added: str = ""
+
+    def outcome(self, value, spread=None):
+        """`holds` or `fails`; `undecided` where the threshold lies inside `spread`, [low, high]; None: unbounded.
+
+        The check holds where all of the spread satisfies it, and fails where none of it does, or the value is none.
+        """
+        if value is None or not math.isfinite(value):
+            return "fails"
+        low, high = spread or (value, value)
+        low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
+        bounds = self.threshold if self.relation == "in" else [self.threshold]
+        ends = [self._satisfied(end) for end in (low, high)]
+        if all(ends):
+            return "holds"
+        within = [self._satisfied(bound) for bound in bounds if low <= bound <= high]
+        return "undecided" if any(ends + within) else "fails"
+
+    def _satisfied(self, value):
+        return _RELATIONS[self.relation](value, self.threshold)
+
+    def is_judged_at(self, profile):
+        """Whether the check is made at a profile; desk takes those of the paper's size."""
+        return not self.superseded_by and self.is_measured_at(profile)
+
+    def is_measured_at(self, profile):
+        return profile in self.profiles or (profile == "desk" and "paper" in self.profiles)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What `notebooks/checks/<paper>.toml` registers of one claim.
+
+    notebook: the claim whose run serves this one, by default its own; template: the stem of the notebook that is run,
+    by default the same, or one that several runs share, each with its own parameters in `profiles.toml`;
+    sizes: what sizes were chosen and why, before the run: a text, or one for each profile.
+    """
+
+    id: str
+    title: str
+    source: str
+    kind: str
+    checks: tuple
+    notebook: str
+    template: str
+    partly_if: tuple = ()
+    sizes: str | dict = ""
+
+    @property
+    def paper(self):
+        return self.id.partition("-")[0]
+
+    @property
+    def path(self):
+        return paths.NOTEBOOKS / f"{self.template}.ipynb"
+
+    def size(self, profile):
+        """What was registered of the sizes at a profile, or an empty text."""
+        return self.sizes if isinstance(self.sizes, str) else self.sizes.get(profile, "")
+
+
+@cache
+def registry():
+    """{claim id: Spec} of all registered claims. Raises ClaimError where a table is malformed."""
+    specs = {}
+    for file in sorted(paths.CHECKS.glob("*.toml")):
+        tables = read_toml(file)
+        for name, table in tables.items():
+            try:
+                table = {"notebook": name, **table}
+                table["template"] = tables[table["notebook"]].get("template", table["notebook"])
+                table["checks"] = tuple(_check(row) for row in table["checks"])
+                made = Spec(id=name, **table)
+                if name in specs or not (_ID.fullmatch(name) and _ID.fullmatch(made.template)):
+                    raise ValueError("an id is a paper and words, like arora2019-fig1-spectrum, and given once")
+                sizes = made.sizes.values() if isinstance(made.sizes, dict) else [made.sizes]
+                texts = made.title, made.source, made.kind, *sizes, *chain(*made.partly_if)
+                if not all(isinstance(text, str) for text in texts):
+                    raise ValueError("title, source, kind, sizes and the names in partly_if are texts")
+                specs[name] = made
+            except (TypeError, KeyError, ValueError, AttributeError) as error:
+                missing = "there is no " if isinstance(error, KeyError) else ""
+                raise ClaimError(f"{file.name}, [{name}]: {missing}{error}") from error
+    return specs
+
+
+def _check(row):
+    check = Check(**{**row, "profiles": tuple(row.get("profiles", PROFILES))})
+    known = check.tag in TAGS and check.relation in _RELATIONS and check.statistic in STATISTICS
+    if not known or not set(check.profiles) <= set(PROFILES):
+        raise ValueError(f"check {check.name!r}: unknown tag, relation, statistic or profile")
+    bounds = check.threshold if check.relation == "in" else [check.threshold]
+    if not all(map(_is_number, bounds)) or len(bounds) != 1 + (check.relation == "in"):
+        raise ValueError(f"check {check.name!r}: {check.threshold!r} is no threshold of {check.relation!r}")
+    texts = [getattr(check, field.name) for field in fields(Check) if field.type is str]
+    printed = check.paper_value is None or _is_number(check.paper_value)
+    if not printed or not _is_number(check.tolerance) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"check {check.name!r}: a text is none, or the paper's value or a tolerance is no number")
+    return check
+
+
+def _is_number(value):
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # neither NaN nor too long an integer
+
+
+def read_toml(file):
+    """The tables of a file, read once for each of its states. Raises ClaimError where it is not valid."""
+    state = file.stat()
+    return _toml(file, state.st_mtime_ns, state.st_size)
+
+
+@cache
+def _toml(file, *_):
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # the first also for bytes that are no UTF-8, and for long integers
+        raise ClaimError(f"{file} is not valid TOML: {error}") from error
+
+
+def _profile_tables():
+    """{notebook: {"ranges" or profile: table}} of `profiles.toml`. Raises ClaimError for a table that nobody reads."""
+    tables = read_toml(paths.PROFILES)
+    known = registry().keys() | {spec.template for spec in registry().values()}
+    for name, table in tables.items():
+        inner = table if isinstance(table, dict) else {}
+        wrong = [key for key in inner if key not in (*PROFILES, "ranges") or not isinstance(inner[key], dict)]
+        if name not in known or inner is not table or wrong:
+            where = ".".join([name, *wrong[:1]])
+            raise ClaimError(f"{paths.PROFILES}: [{where}] is no table of a registered claim and one of its profiles")
+    return tables
+
+
+def spec(claim_id):
+    """The registered Spec of a claim id. Raises ClaimError, naming the nearest ids, where there is none."""
+    if claim_id not in registry():
+        near = difflib.get_close_matches(claim_id, registry(), n=2, cutoff=0.3)
+        raise ClaimError(f"unknown claim {claim_id!r}; did you mean {' or '.join(near) or 'one of `overparam list`'}?")
+    return registry()[claim_id]
+
+
+def served(notebook):
+    """Ids of the claims that a run of a notebook serves, its own first."""
+    ids = [spec.id for spec in registry().values() if spec.notebook == notebook]
+    return sorted(ids, key=lambda i: i != notebook)
+
+
+def deciding(notebook):
+    """What decides the verdicts of a run, as plain data: no titles, wordings or reasons."""
+    specs = [spec(claim) for claim in served(notebook)]
+    return [
+        [s.id, s.partly_if, [[getattr(c, name) for name in _DECIDING] + [bool(c.superseded_by)] for c in s.checks]]
+        for s in specs
+    ]
+
+
+def profile_parameters(claim_id, profile):
+    """(values, ranges, resources) of a claim at a profile: the notebook's literals with the profile's overrides.
+
+    ranges: {name: [low, high] or list of choices}; resources: memory_mb, threads, and what else `profiles.toml` says
+    of gpu, minutes and limits; at desk size also `reduced` and `without`, {check: why it is not judged}.
+    Raises ParameterError for an unknown profile, or one that the table does not define for this claim.
+    """
+    claim = spec(claim_id)
+    tables = _profile_tables()
+    table = tables.get(claim.notebook, {})
+    if profile not in PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(PROFILES)}")
+    if profile != "smoke" and profile not in table:
+        raise ParameterError(f"{claim.notebook} has no profile {profile!r} in {paths.PROFILES.name}")
+    overrides = dict(table.get(profile, {}))
+    where = f"{paths.PROFILES.name}: [{claim.notebook}.{profile}]"
+    resources = _resources(overrides.pop("resources", {}), where)
+    if profile == "desk":
+        resources |= _desk(claim, overrides, where)
+    defaults = notebook_parameters(claim.path)
+    ranges = tables.get(claim.template, {}).get("ranges", {})
+    wrong = [name for name, allowed in ranges.items() if not _is_range(allowed)]
+    if wrong:
+        raise ClaimError(f"{paths.PROFILES.name}: the range of {wrong[0]} is neither [low, high] nor a list of words")
+    values = {**defaults, **validated(overrides, defaults, ranges), "profile": profile}
+    return values, ranges, {"memory_mb": MEMORY_MB[profile], "threads": THREADS[profile], **resources}
+
+
+def _resources(table, where):
+    amounts = ("gpu", "memory_mb", "minutes", "threads")
+    if not isinstance(table, dict) or not all(_is_number(table.get(name, 0)) for name in amounts):
+        raise ClaimError(f"{where}: resources is no table in which {', '.join(amounts)} are numbers")
+    return table
+
+
+def _desk(claim, overrides, where):
+    reduced, without = overrides.pop("reduced", ""), overrides.pop("without", {})
+    known = {check.name for name in served(claim.notebook) for check in spec(name).checks}
+    if not isinstance(reduced, str) or not isinstance(without, dict) or not set(without) <= known:
+        raise ClaimError(f"{where}: reduced is a text, and without names checks of the claim")
+    if not all(isinstance(reason, str) and reason for reason in without.values()):
+        raise ClaimError(f"{where}: each check in without has its reason, a text")
+    return {"reduced": reduced, "without": without}
+
+
+def _is_range(allowed):
+    if not isinstance(allowed, list) or not allowed:
+        return False
+    numbers = len(allowed) == 2 and all(map(_is_number, allowed))
+    return numbers or all(isinstance(word, str) for word in allowed)
+
+
+def is_as_stored(claim_id):
+    """Whether a claim's smoke parameters are the literals of its notebook, whose stored outputs are then its own."""
+    return profile_parameters(claim_id, "smoke")[0] == notebook_parameters(spec(claim_id).path)
+
+
+def verdict(results, partly_if=()):
+    """One of VERDICTS from rows of {name, tag, holds, applies}; those that are `undecided` count neither way.
+
+    `contradicted` if a [C] check holds; `not testable at this scale` if no [R] check applies and is decided;
+    `reproduced` iff all [R] and [N] hold; `partly` iff all [N] and at least half of [R] hold (or, where the claim
+    says so, all checks of one of the groups `partly_if`).
+    """
+    rows = [row for row in results if row["applies"] and not row.get("undecided")]
+    open_ones = {row["name"] for row in results if row["applies"] and row.get("undecided")}
+    held = {row["name"] for row in rows if row["holds"]}
+    decide = {tag: [row["name"] in held for row in rows if row["tag"] == tag] for tag in "RNC"}
+    if any(decide["C"]):
+        return "contradicted"
+    if not decide["R"]:
+        return "not testable at this scale"
+    if all(decide["R"] + decide["N"]):
+        return "reproduced"
+    groups = [set(group) - open_ones for group in partly_if]
+    half = sum(decide["R"]) * 2 >= len(decide["R"])
+    partly = any(group and group <= held for group in groups) if groups else half
+    return "partly" if partly and all(decide["N"]) else "not reproduced"
