@@ -1,11 +1,12 @@
-"""Hessian-vector products and the lowest eigenpair of a trained convolutional net, against their peers."""
+"""The lowest eigenpair of a trained convolutional net by our Lanczos iteration, against its peer."""
 
 import bisect
 from functools import cache, partial
 
 import torch
-from harness import Absent, Comparison, Quantity, main
+from harness import Comparison, Quantity, main
 from torch import nn
+from torch.func import grad, linearize
 from torch.nn.functional import cross_entropy
 
 from overparam.data import load
@@ -40,58 +41,10 @@ def random(w, seed):
     return torch.randn(w.shape, generator=torch.Generator().manual_seed(seed))
 
 
-def against_gradient():
-    """Ten products with the graph kept, against ten gradients."""
-    loss, w, *_ = problem()
-    product, v, results = curvature.hessian_product(loss, w), random(w, 0), {}
-
-    def ours():
-        for _ in range(10):
-            results["ours"] = product(v)
-
-    def gradients():
-        for _ in range(10):
-            curvature.value_and_gradient(loss, w)
-
-    def difference():
-        at = w.clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(loss(at), at, create_graph=True)
-        (exact,) = torch.autograd.grad(gradient, at, v)
-        return float((results["ours"] - exact).norm() / exact.norm()), 1e-4
-
-    return ours, gradients, difference
-
-
-def against_pyhessian():
-    try:
-        from pyhessian import hessian
-    except ImportError as error:
-        raise Absent("PyHessian is not installed; `pip install pyhessian` into the environment") from error
-    loss, w, net, batch = problem()
-    product, v, results = curvature.hessian_product(loss, w), random(w, 0), {}
-    flat = curvature.Flat(dict(net.named_parameters()))
-    net.load_state_dict(flat(w))
-    peer = hessian(net, nn.CrossEntropyLoss(), data=batch, cuda=False)
-    parts = list(flat(v).values())
-    from pyhessian.utils import hessian_vector_product
-
-    def ours():
-        results["ours"] = product(v)
-
-    def theirs():
-        results["theirs"] = hessian_vector_product(peer.gradsH, peer.params, parts)
-
-    def difference():
-        their = torch.cat([part.reshape(-1) for part in results["theirs"]])
-        return float((results["ours"] - their).norm() / their.norm()), 1e-4
-
-    return ours, theirs, difference
-
-
 def products_needed(tolerance=1e-3):
     """Products until Lanczos' lowest vector has a cosine of 0.999 with the converged one, from SEEDS starts."""
     loss, w, *_ = problem()
-    product = curvature.hessian_product(loss, w)
+    product = linearize(grad(loss), w)[1]
     exact = curvature.lanczos(product, random(w, 99), 200)[1][0]
     starts = [random(w, seed) for seed in range(SEEDS)]
 
@@ -106,7 +59,7 @@ def against_eigsh():
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     loss, w, *_ = problem()
-    product, v, results = curvature.hessian_product(loss, w), random(w, 0), {}
+    product, v, results = linearize(grad(loss), w)[1], random(w, 0), {}
     operator = LinearOperator((len(w),) * 2, lambda u: product(torch.from_numpy(u)).numpy(), dtype="float32")
 
     def ours():
@@ -122,8 +75,6 @@ if __name__ == "__main__":
     size = f"24k parameters, {N} images"
     main(
         [
-            Comparison(f"Hessian-vector product, {size}", "a gradient", 1.5, against_gradient),
-            Comparison(f"Hessian-vector product, {size}", "PyHessian", 1.0, against_pyhessian),
             Quantity(f"lowest eigenpair, {size}", "cosine 0.999", 45, "products", products_needed),
             Comparison(f"lowest eigenpair, {size}", "scipy eigsh", 1.0, against_eigsh, alternations=5),
         ]

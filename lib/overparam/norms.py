@@ -11,7 +11,7 @@ def largest_singular(apply, transposed, start, iterations):
     """
     v = start
     for _ in range(iterations):
-        v = transposed(apply(_unit(v)))
+        v = transposed(_unit(apply(_unit(v))))
     v = _unit(v)
     u = apply(v)
     return u.norm(dim=-1), _unit(u), v

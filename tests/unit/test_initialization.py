@@ -16,7 +16,7 @@ from overparam.experiments import allenzhu2019_thm4 as remainders
 from overparam.models.deep_relu import ReLUNet
 from overparam.norms import product_norms
 from overparam.theory.perturbation import products
-from overparam.theory.perturbation.responses import partners
+from overparam.theory.perturbation.residual import partners
 from overparam.training import SquaredLoss
 
 X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)

@@ -51,7 +51,7 @@ def test_fingerprint_sees_every_source(path, change):
         ),
         ("import overparam\noverparam.kernels.relu_gram(x)", {"kernels:relu_gram", "kernels:BLOCK"}, {"data:load"}),
         (
-            "from overparam.models.residual import depth_sweep\ndepth_sweep()",
+            "from overparam.models.residual import ResidualRuns\nResidualRuns()",
             {"nets.residual:ResidualReLU"},
             {"nets.two_layer:", "train:"},
         ),

@@ -11,7 +11,6 @@ from overparam.data import load
 from overparam.models.deep_relu import ReLUNet, WideLayer
 from overparam.theory.perturbation import attacks
 from overparam.theory.perturbation.changes import Attack, Start
-from overparam.theory.perturbation.neighbourhood import PAST_ZERO
 
 P, M, L = 4, 10, 3
 X = load("sphere", n_train=2, n_test=0, d=P, seed=2).x_train
@@ -104,7 +103,7 @@ def test_the_last_layer_attacks_are_maxima_by_brute_force(seed):
     start = start_of(seed, depth=1)
     g, b, h = start.g[-1][0], start.back[-1][0], start.h[-2][0]
     masks = torch.tensor(list(itertools.product([0.0, 1.0], repeat=M)), dtype=torch.float64)
-    cost = masks @ (g * PAST_ZERO).square()
+    cost = masks @ (g * attacks.PAST_ZERO).square()
     for omega in (0.2, 0.6):
         allowed = masks[cost <= (omega * h.norm()) ** 2]
         value = b.square()

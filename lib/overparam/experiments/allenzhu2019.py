@@ -5,7 +5,7 @@ import torch
 
 from ..errors import ParameterError
 from ..models.deep_relu import ReLUNet, unit
-from ..theory.perturbation.responses import partners
+from ..theory.perturbation.residual import partners
 
 
 def at_seeds(measure, *settings, seeds, **options):

@@ -13,6 +13,7 @@ from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
 from ..errors import ParameterError
+from ..norms import largest_singular
 from ..theory import curvature
 from ..training.checkpoints import training_key
 
@@ -140,7 +141,7 @@ def _curvatures(objective, w, g, probe, draw):
     displacements = [_normal(w, draw, std) for _ in range(probe.displacements)]
     reference = curvature.smoothed_product(objective.gradient, w, radius, displacements)
     values, (ritz, _) = curvature.lanczos(reference, _normal(w, draw, 1.0), probe.lanczos_steps)
-    rate, v = 1 / curvature.power(sample, _normal(w, draw, 1.0), WARM), _normal(w, draw, 1.0)
+    rate, v = 1 / _largest(sample, _normal(w, draw, 1.0)), _normal(w, draw, 1.0)
     for doubling in range(1 + probe.oja_doublings):
         steps = probe.oja_steps * 2**doubling
         v = curvature.oja(sample, v, steps, rate, done=steps // 2 if doubling else 0)
@@ -159,6 +160,11 @@ def _curvatures(objective, w, g, probe, draw):
         "sigma": std,
     }
     return found, v
+
+
+def _largest(product, start):
+    """The eigenvalue of largest modulus, in modulus, by WARM products: a lower bound in the mean."""
+    return largest_singular(product, lambda v: v, start, WARM - 1)[0]
 
 
 def needs_more(rayleigh, values):

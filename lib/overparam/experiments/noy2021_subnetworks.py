@@ -8,6 +8,7 @@ Source: Noy et al. 2021, eqs. (3), (10).
 
 import torch
 
+from ..norms import largest_singular
 from ..theory.finite_kernels import jacobian_rows
 
 ENTRIES = 2**26  # of the G_k that are held at once
@@ -89,17 +90,20 @@ def product_norms(run, iterations=30):
     return found
 
 
-def _product_norm(run, top, bottom, v, iterations):
-    tiny = torch.finfo(v.dtype).tiny
-    for _ in range(iterations):
-        v = v * run.gates[bottom]
-        u = v / v.norm(dim=-1, keepdim=True).clamp(min=tiny)
-        for k in range(bottom + 1, top + 1):
-            u = (u @ run.W[k].mT).mul_(run.gates[k])
-        v = u
-        for k in range(top, bottom, -1):
-            v = (v @ run.W[k]).mul_(run.gates[k - 1])
-    return u.norm(dim=-1)
+def _product_norm(run, top, bottom, start, iterations):
+    layers = range(bottom + 1, top + 1)
+
+    def apply(u):
+        for k in layers:
+            u = (u @ run.W[k].mT) * run.gates[k]
+        return u
+
+    def transposed(v):
+        for k in reversed(layers):
+            v = (v @ run.W[k]) * run.gates[k - 1]
+        return v
+
+    return largest_singular(apply, transposed, start * run.gates[bottom], iterations - 1)[0]
 
 
 def mean_cosine(rows):

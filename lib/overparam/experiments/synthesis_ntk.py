@@ -75,9 +75,7 @@ class Net:
 
     def _frei(self, x, m, seed):
         net = ResidualReLU(x.shape[1], m, self.depth, 1 / self.depth, seed=seed, dtype=x.dtype, device=x.device)
-        activations, patterns = net.forward(x)
-        pairs = zip(net.sensitivities(patterns), [x, *activations[:-1]], strict=True)
-        return activations[-1] @ net.v, sum((z @ z.mT) * (h @ h.mT) for z, h in pairs)
+        return net.outputs(x), net.grams(x).sum(0)
 
     def _noy(self, x, m, seed):
         run = self.runs(x, m, [seed]).descent(x, 0)

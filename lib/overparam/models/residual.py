@@ -1,11 +1,12 @@
 """The deep residual net of Frei et al. 2019 (Section 2), its plain twin, and their layer products."""
 
 import copy
-from itertools import pairwise
+from functools import partial
 
 import torch
 
 from ..errors import ParameterError
+from ..norms import largest_singular, product_norms
 
 
 class ResidualReLU:
@@ -34,11 +35,17 @@ class ResidualReLU:
         net.W = list(W)
         return net
 
-    def forward(self, x):
-        """Activations [x_1, .., x_{L+1}], each (n, m), and patterns [Sigma_1, .., Sigma_{L+1}] as booleans (n, m)."""
+    def forward(self, x, change=None):
+        """Activations [x_1, .., x_{L+1}], each (n, m), and patterns [Sigma_1, .., Sigma_{L+1}] as booleans (n, m).
+
+        change(l, h, z): what a change of W_{l+1} adds to z = W_{l+1}^T h, or None where there is none.
+        """
         activations, patterns = [], []
         for l, W in enumerate(self.W):
-            z = (x if l == 0 else activations[-1]) @ W
+            h = x if l == 0 else activations[-1]
+            z = h @ W
+            step = change(l, h, z) if change else None
+            z = z if step is None else z + step
             patterns.append(z > 0)
             update = z.clamp_(min=0)
             activations.append(activations[-1].add(update, alpha=self.theta) if self.skips(l) else update)
@@ -65,17 +72,21 @@ class ResidualReLU:
                 back = back.add_(step) if self.skips(l) else step
         return rows[::-1]
 
+    def factors(self, x, c=None, forward=None):
+        """Pairs (x_{l-1}, B_l) of every layer, whose rows give c_i df(x_i)/dW_l = x_{l-1,i} B_{l,i}^T; c: as above.
+
+        forward: what `forward(x)` gave, where that is known.
+        """
+        activations, patterns = forward or self.forward(x)
+        return list(zip([x, *activations[:-1]], self.sensitivities(patterns, c), strict=True))
+
     def gradients(self, x, c=None):
         """Sum_i c_i df(x_i)/dW_l for every layer, a list of L + 1 matrices; x: (n, d), c: (n,), or 1 for all."""
-        activations, patterns = self.forward(x)
-        rows = self.sensitivities(patterns, c)
-        return [a.mT @ b for a, b in zip([x, *activations[:-1]], rows, strict=True)]
+        return [a.mT @ b for a, b in self.factors(x, c)]
 
-    def linear_change(self, x, changes):
-        """<grad f(x_i), changes>, (n,): what the linearised net gains when W_l moves by changes[l-1]."""
-        activations, patterns = self.forward(x)
-        rows = zip([x, *activations[:-1]], changes, self.sensitivities(patterns), strict=True)
-        return sum(((a @ change) * b).sum(-1) for a, change, b in rows)
+    def grams(self, x):
+        """<df(x_i)/dW_l, df(x_k)/dW_l> of every layer, (L + 1, n, n); their sum is the tangent kernel."""
+        return torch.stack([(a @ a.mT) * (b @ b.mT) for a, b in self.factors(x)])
 
     def input_jacobian_norms(self, patterns):
         """||dx_l/dx||_2 at every input, (n, L + 1): exact, by pushing W_1 Sigma_1, (d, m), through the layers."""
@@ -114,14 +125,9 @@ class ResidualReLU:
         A lower estimate, as every power iteration's. The start vector is drawn from `seed`.
         """
         generator = torch.Generator().manual_seed(seed)
-        a = torch.randn(patterns[0].shape, generator=generator, dtype=torch.float64).to(self.v)
-        norm = a.new_zeros(len(a))
-        for _ in range(iterations):
-            a = a / a.norm(dim=1, keepdim=True)
-            a = self.product(patterns, first, last, a)
-            norm = a.norm(dim=1)
-            a = self.product_transposed(patterns, first, last, a / norm.clamp(min=1e-300)[:, None])
-        return norm
+        start = torch.randn(patterns[0].shape, generator=generator, dtype=torch.float64).to(self.v)
+        apply, transposed = (partial(f, patterns, first, last) for f in (self.product, self.product_transposed))
+        return largest_singular(apply, transposed, start, iterations - 1)[0]
 
 
 def _largest_singular_value(J):
@@ -168,9 +174,7 @@ class ResidualDescent:
 
     def descend(self, v):
         """Move the weights by -sum_i v_i df_i/dW; v (..., n). To be called after `forward`."""
-        activations, patterns = self._forward
-        rows = self.net.sensitivities(patterns, v)
-        for W, a, b in zip(self.net.W, [self.x, *activations[:-1]], rows, strict=True):
+        for W, (a, b) in zip(self.net.W, self.net.factors(self.x, v, self._forward), strict=True):
             (W.addmm_ if W.ndim == 2 else W.baddbmm_)(a.mT.expand(*W.shape[:-2], *a.mT.shape[-2:]), b, alpha=-1)
         self._forward = None
 
@@ -181,56 +185,13 @@ class ResidualDescent:
     def gradient_norms(self, loss):
         """||dLoss/dW_l||_F and ||dLoss/dW_l||_2 of every layer, (..., L + 1, 2)."""
         _, c = loss(self.forward())
-        activations, patterns = self._forward
-        rows = self.net.sensitivities(patterns, c)
-        return torch.stack([_product_norms(a, b) for a, b in zip([self.x, *activations[:-1]], rows, strict=True)], -2)
+        return torch.stack([product_norms(a, b) for a, b in self.net.factors(self.x, c, self._forward)], -2)
 
     def predict(self, x):
         """Outputs (..., n) at other inputs x (n, d)."""
         return self.net.outputs(x)
 
 
-def _product_norms(a, b):
-    """Frobenius and spectral norm of a^T b, (..., 2), for a (n, p), b (..., n, m), by the triangles of QR factors."""
-    if min(a.shape[-1], b.shape[-1]) > b.shape[-2]:
-        a, b = (torch.linalg.qr(t.mT, mode="r").R.mT for t in (a, b))
-    product = a.mT @ b
-    return torch.stack([product.norm(dim=(-2, -1)), torch.linalg.matrix_norm(product, 2)], -1)
-
-
 def theta_of(rule, L):
     """The residual weight that a rule gives at depth L; None for `plain`."""
     return {"1/L": 1 / L, "0.1/L": 0.1 / L, "1/sqrtL": L**-0.5, "1": 1.0, "plain": None}[rule]
-
-
-def depth_sweep(d, m, depths, rule, x, *, seeds, iterations, dtype=torch.float64, device="cpu"):
-    """Norms of activations and of layer products at initialization, for every depth, seed and input x (n, d).
-
-    Returns {name: float64 tensor}: of shape (depths, seeds, n) the norms "|x_1|", "|x_L|", "|x_{L+1}|" and the spectral
-    norms "H_2^L", "H_{L/2+1}^L", "H_2^{L+1}"; "profile" (seeds, n, L + 1), all |x_l| at the last depth;
-    "range" (depths, seeds, 2), the smallest and largest |x_l| over layers and inputs; and "smallest step"
-    (depths, seeds), min over l, j and inputs of x_{l,j} - x_{l-1,j} for 2 <= l <= L.
-    """
-    x = x.to(device, dtype)
-    rows = {}
-    for L in depths:
-        nets = (ResidualReLU(d, m, L, theta_of(rule, L), seed=seed, dtype=dtype, device=device) for seed in seeds)
-        measured = [_at_initialization(net, x, seed, iterations) for net, seed in zip(nets, seeds, strict=True)]
-        for name in measured[0]:
-            if name != "profile":
-                rows.setdefault(name, []).append(torch.stack([run[name] for run in measured]).double().cpu())
-        profile = torch.stack([run["profile"] for run in measured]).double().cpu()
-    return {**{name: torch.stack(values) for name, values in rows.items()}, "profile": profile}
-
-
-def _at_initialization(net, x, seed, iterations):
-    L = net.L
-    activations, patterns = net.forward(x)
-    norms = torch.stack([a.norm(dim=1) for a in activations], -1)
-    spans = {"H_2^L": (2, L), "H_{L/2+1}^L": (L // 2 + 1, L), "H_2^{L+1}": (2, L + 1)}
-    return {
-        **{k: net.product_norm(patterns, *span, seed=seed, iterations=iterations) for k, span in spans.items()},
-        **{"|x_1|": norms[:, 0], "|x_L|": norms[:, -2], "|x_{L+1}|": norms[:, -1], "profile": norms},
-        "range": torch.stack([norms.min(), norms.max()]),
-        "smallest step": torch.stack([(b - a).min() for a, b in pairwise(activations[:-1])]).min(),
-    }

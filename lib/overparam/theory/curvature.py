@@ -4,10 +4,7 @@ All functions work on one vector w (P,) of all parameters; `Flat` goes between t
 v -> H v is meant, v of shape (P,).
 """
 
-import warnings
-
 import torch
-from torch.func import grad, linearize
 
 
 class Flat:
@@ -30,18 +27,6 @@ def value_and_gradient(loss, w):
     w = w.detach().requires_grad_()
     value = loss(w)
     return value.detach(), torch.autograd.grad(value, w)[0]
-
-
-def hessian_product(loss, w):
-    """v -> H v by differentiating the gradient forwards, recorded once: about 1.7 gradients each.
-
-    Of a net with ReLUs this is the Hessian of its linear piece: the kinks, where curvature is infinite, do not enter.
-    What the loss branches on is fixed at w; it must change nothing outside, such as running statistics.
-    """
-    with warnings.catch_warnings():
-        for torchs_own in ("Attempted to insert a get_attr Node", "`torch.jit.script` is deprecated"):
-            warnings.filterwarnings("ignore", torchs_own)
-        return linearize(grad(loss), w.detach())[1]
 
 
 def difference_product(gradient, w, radius):
@@ -79,16 +64,6 @@ def oja(product, v, steps, rate, done=0):
         v = v - rate / (1 + 2 * t / steps) * product(v)
         v = v / v.norm()
     return v
-
-
-def power(product, v, steps):
-    """The eigenvalue of largest modulus, in modulus, by the power method from v (P,): a lower bound in the mean."""
-    v = v / v.norm()
-    for _ in range(steps):
-        moved = product(v)
-        size = moved.norm()
-        v = moved / size
-    return size
 
 
 def rayleigh(products, v):

@@ -76,13 +76,12 @@ def carried_margins(net, x, y, alpha):
     (L - 1,), {"drift": max_i |<alpha, Sigma_l W_l^T x_{l-1,i}>|, "bound": max_i sum_k |alpha_k w_{l,k}^T x_{l-1,i}|}.
     Source: Frei et al. 2019, Proposition C.5, eqs. (39), (40).
     """
-    h, rows = x, {"margin": [], "drift": [], "bound": []}
-    for l, W in enumerate(net.W[:-1]):
-        z = h @ W
-        update = z.clamp(min=0)
-        h = h.add(update, alpha=net.theta) if net.skips(l) else update
-        rows["margin"].append((y * (h @ alpha)).min())
-        if l:
-            rows["drift"].append((update @ alpha).abs().max())
-            rows["bound"].append((z.abs() @ alpha.abs()).max())
-    return {name: torch.stack(values) for name, values in rows.items()}
+    drift, bound = [], []
+
+    def watch(l, h, z):
+        if 0 < l < net.L:
+            drift.append((z.clamp(min=0) @ alpha).abs().max())
+            bound.append((z.abs() @ alpha.abs()).max())
+
+    margins = [(y * (h @ alpha)).min() for h in net.forward(x, watch)[0][:-1]]
+    return {name: torch.stack(row) for name, row in (("margin", margins), ("drift", drift), ("bound", bound))}

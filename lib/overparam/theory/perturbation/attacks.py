@@ -10,7 +10,8 @@ import math
 import torch
 
 from .changes import Attack
-from .neighbourhood import PAST_ZERO
+
+PAST_ZERO = 1 + 1e-4  # a pre-activation is moved this much further than to zero, so that rounding leaves it flipped
 
 
 def random(start, omegas, *, seed):
@@ -42,21 +43,21 @@ def stretch(start, omegas):
 def flip_last(start, omegas):
     """W'_L alone: as many sign changes of the last layer as the norm allows. Exact, up to the share PAST_ZERO - 1."""
     reach = start.net.reach(start.net.L)
-    return Attack(start, omegas, _last(start, lambda z, budget: _flips(z / reach, z.abs(), budget)))
+    return Attack(start, omegas, _last(start, lambda z, budget: flips(z / reach, z.abs(), budget)))
 
 
 def grad_last(start, omegas):
     """W'_L alone: the largest |dy_j/dW_L - dy_j(0)/dW_L|_F. A knapsack of values B_jk^2 at costs g_k^2: exact up to one
     neuron, and up to PAST_ZERO.
     """
-    return Attack(start, omegas, _last(start, lambda z, budget: _flips(z, _price(z, start.back[-1]), budget)))
+    return Attack(start, omegas, _last(start, lambda z, budget: flips(z, _price(z, start.back[-1]), budget)))
 
 
 def kernel_last(start, omegas):
     """W'_L alone: the largest rise of the last layer's kernel at x, by turning neurons on. Exact as `grad_last` is."""
 
     def choose(z, budget):
-        return _flips(z, torch.where(z < 0, _price(z, start.back[-1]), torch.inf), budget)
+        return flips(z, torch.where(z < 0, _price(z, start.back[-1]), torch.inf), budget)
 
     return Attack(start, omegas, _last(start, choose))
 
@@ -71,7 +72,7 @@ def flip_all(start, omegas):
 
     def choose(l, z, h, budget):
         agree = (z >= 0) == (start.g[l - 1] >= 0)
-        return _flips(z, torch.where(agree, z.abs(), torch.inf), budget)
+        return flips(z, torch.where(agree, z.abs(), torch.inf), budget)
 
     return Attack(start, omegas, choose)
 
@@ -127,7 +128,7 @@ def _pushed(start, omegas, factor, rounds):
         def choose(l, z, h, budget, pulls=pulls):
             if l < last:
                 return budget * _unit(pulls[l - 1])
-            return _flips(z / reach, torch.where((z >= 0) == (g >= 0), z.abs(), torch.inf), budget)
+            return flips(z / reach, torch.where((z >= 0) == (g >= 0), z.abs(), torch.inf), budget)
 
         attack = Attack(start, omegas, choose)
     return attack
@@ -146,8 +147,11 @@ def _price(z, b):
     return z.abs() / b.abs().clamp(min=torch.finfo(z.dtype).tiny)
 
 
-def _flips(z, price, budget):
-    """Sign changes v_k = -z_k, in the order of `price` (infinite: never), as long as |v| <= budget (..., 1)."""
+def flips(z, price, budget):
+    """Sign changes v_k = -z_k PAST_ZERO, in the order of `price` (infinite: never), as long as |v| <= budget (..., 1).
+
+    z, price: (..., m). With the price |z_k| no other v of that norm changes more signs.
+    """
     cost = (z * PAST_ZERO).square().where(price < torch.inf, torch.inf)
     order = price.argsort(-1)
     chosen = torch.zeros_like(z, dtype=torch.bool)

@@ -5,6 +5,8 @@ Every supremum comes from an iteration, and is a lower estimate of it. Source: A
 
 import torch
 
+from ...norms import largest_singular
+
 
 def masks(net, x):
     """[D_0, .., D_L], each (m,), of zeros and ones, at one input x (p,); D_0 is that of h_0."""
@@ -40,13 +42,10 @@ def norm(net, D, first, last, *, masked=False, iterations=50):
 def singular(net, D, first, last, *, masked=False, iterations=50):
     """The largest singular value (), and its left and right vectors (m,), as `norm` finds it."""
     left, right = (D[last], D[first - 1]) if masked else (1, 1)
-    v = torch.randn(net.m, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(D[0])
-    for _ in range(iterations):
-        u = left * through(net, D, first, last, right * (v / v.norm()))
-        v = right * back_through(net, D, first, last, left * u)
-    v = v / v.norm()
-    u = left * through(net, D, first, last, right * v)
-    return u.norm(), u / u.norm(), v
+    start = torch.randn(net.m, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(D[0])
+    apply = lambda v: left * through(net, D, first, last, right * v)  # noqa: E731
+    transposed = lambda u: right * back_through(net, D, first, last, left * u)  # noqa: E731
+    return largest_singular(apply, transposed, start, iterations)
 
 
 def sparse_gain(matrix, s, *, starts=8, iterations=10):

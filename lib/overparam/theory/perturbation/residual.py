@@ -1,0 +1,184 @@
+"""A residual net near its start: Lemmas 4.2, B.3 to B.5 and the complexity of the neighbourhood of Frei et al. 2019.
+
+Changes of the weights are measured at several radii tau at once and without keeping the changed nets: those functions
+take an axis of T radii first, then one of n inputs. The neighbourhood is ||W_l - W_l(0)||_F <= tau in every layer
+(Section 3); a direction is a list, or generator, D_1, .., D_{L+1} with ||D_l||_F = 1.
+"""
+
+import torch
+
+from ...norms import spectral_norm
+from .attacks import PAST_ZERO, flips
+
+
+def partners(x, distances, *, seed):
+    """Points of the sphere at Euclidean distances (n,), at most 2, from unit vectors x (n, d), in random directions."""
+    generator = torch.Generator().manual_seed(seed)
+    away = torch.randn(x.shape, generator=generator, dtype=torch.float64).to(x)
+    away = away - (away * x).sum(1, keepdim=True) * x
+    angle = 2 * torch.asin(distances.to(x) / 2).unsqueeze(1)
+    return x * angle.cos() + away / away.norm(dim=1, keepdim=True) * angle.sin()
+
+
+def gaussian_directions(net, *, seed):
+    """Independent Gaussian directions, layer by layer. The net's own seed gives its weights."""
+    generator = torch.Generator().manual_seed(seed)
+    for W in net.W:
+        draw = torch.randn(W.shape, generator=generator, dtype=torch.float64).to(W)
+        yield draw / draw.norm()
+
+
+def gradient_directions(net, x, c):
+    """The directions of sum_i c_i df(x_i)/dW_l, layer by layer; x: (n, d), c: (n,)."""
+    for a, b in net.factors(x, c):
+        gradient = a.mT @ b
+        yield gradient / gradient.norm()
+
+
+def moved(net, directions, tau=1.0):
+    """The net with weights W_l + tau D_l."""
+    return net.with_weights([W.add(D, alpha=tau) for W, D in zip(net.W, directions, strict=True)])
+
+
+def along(net, x, directions, taus):
+    """The nets with weights W_l + tau D_l, at T radii taus; x: (n, d).
+
+    Returns {"flips": shares of the patterns that differ, (T, n, L + 1), "shifts": |x_l' - x_l|, (T, n, L + 1),
+    "h": h of Lemma 4.2, from norms by `spectral_norm`, (T, 1), "f": f(x), (n,), "moved f": (T, n), "linear":
+    <grad f(x), D>, (n,)}.
+    """
+    start = net.forward(x)
+    factors, directions = net.factors(x, forward=start), iter(directions)
+    radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
+    norms, linear = [], []
+
+    def change(l, h, z):
+        D, (a, b) = next(directions), factors[l]
+        norms.append(spectral_norm(D))
+        linear.append(((a @ D) * b).sum(-1))
+        return radii * (h @ D)
+
+    after = net.forward(x.expand(len(taus), *x.shape), change)
+    return {
+        **_compared(after, start),
+        "h": radii[:, 0] * _weighted(net, norms),
+        **{"f": start[0][-1] @ net.v, "moved f": after[0][-1] @ net.v, "linear": sum(linear)},
+    }
+
+
+def _compared(after, start):
+    """Shares of the patterns that differ and |x_l' - x_l| of two forward passes, (T, n, L + 1)."""
+    flipped = [(a != b).double().mean(-1) for a, b in zip(after[1], start[1], strict=True)]
+    shifts = [(a - b).norm(dim=-1) for a, b in zip(after[0], start[0], strict=True)]
+    return {"flips": torch.stack(flipped, -1), "shifts": torch.stack(shifts, -1)}
+
+
+def _weighted(net, norms):
+    """h = n_1 + theta sum_{l=2..L} n_l + n_{L+1} of norms n_l, a list of L + 1 tensors; theta = 1 for a plain net."""
+    return sum(norm * (net.theta if net.skips(l) else 1) for l, norm in enumerate(norms))
+
+
+class FlipAttack:
+    """Nets that flip as many patterns of one input each as changes of norm tau allow: T radii, n inputs x (n, d).
+
+    Layer by layer, among the neurons that still agree with the start the cheapest are flipped, by the change
+    h_l delta_l^T/|h_l|^2 of W_l with h_l the activation of the changed net below. `inputs`, `deltas` and `patterns`
+    hold h_l, delta_l and the patterns of every layer, each (T, n, width); `inputs` ends with the last activation.
+    """
+
+    def __init__(self, net, x, taus):
+        self.net, self._start, self.deltas = net, net.forward(x), []
+        radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
+
+        def change(l, h, z):
+            price = z.abs().where((z > 0) == self._start[1][l], torch.inf)
+            self.deltas.append(flips(z, price, radii * h.norm(dim=-1, keepdim=True)))
+            return self.deltas[-1]
+
+        x = x.expand(len(taus), *x.shape)
+        activations, self.patterns = net.forward(x, change)
+        self.inputs = [x, *activations]
+
+    def responses(self):
+        """As `along` gives them: {"flips", "shifts" (T, n, L + 1), "h" (T, n)}, h being that of the changes."""
+        norms = [d.norm(dim=-1) / h.norm(dim=-1) for d, h in zip(self.deltas, self.inputs, strict=False)]
+        return {**_compared((self.inputs[1:], self.patterns), self._start), "h": _weighted(self.net, norms)}
+
+    def output_vectors(self):
+        """Yields (l, g) with g = (H_l^{L+1})^T v of the changed nets, (T, n, m), for l = L + 1 down to 2.
+
+        |v^T H_l^{L+1} a| is |g . a|. Source: Frei et al. 2019, Lemma B.5.
+        """
+        g = self.net.v.expand_as(self.deltas[-1])
+        for l in range(self.net.L, 0, -1):
+            masked, h = g * self.patterns[l], self.inputs[l]
+            reach = (self.deltas[l] * masked).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True)
+            step = masked @ self.net.W[l].mT + h * reach
+            g = torch.add(g, step, alpha=self.net.theta) if self.net.skips(l) else step
+            yield l + 1, g
+
+
+def sparse_suprema(g, sparsities):
+    """sup |g . a| over unit vectors a with at most s nonzero entries, (..., len(sparsities)): exact; g: (..., m)."""
+    squares = g.square().sort(dim=-1, descending=True).values.cumsum(-1)
+    return squares[..., [s - 1 for s in sparsities]].sqrt()
+
+
+def aligned_output_vector(net, x, tau, s):
+    """g of the last layer, (n, m), for the change of W_{L+1} alone, of norm tau, that adds most to |g . a|, s nonzeros.
+
+    The change is tau a u^T with u along Sigma_{L+1} v and a the maximiser at the start: it adds tau |u . v|, about
+    tau sqrt(m/2), as long as few patterns follow.
+    """
+    activations, patterns = net.forward(x)
+    masked, h = net.v * patterns[-1], activations[-2]
+    g = masked @ net.W[-1].mT
+    kept = g.abs() >= g.abs().topk(s, dim=-1).values[..., -1:]
+    a, u = (t / t.norm(dim=-1, keepdim=True) for t in (g * kept, masked))
+    change = tau * (h * a).sum(-1, keepdim=True) * u
+    masked = net.v * (h @ net.W[-1] + change > 0)
+    return masked @ net.W[-1].mT + tau * a * (u * masked).sum(-1, keepdim=True)
+
+
+def last_layer(net, x, taus):
+    """Mirror, in the last layer alone, the cheapest z_j > 0 or < 0 with v_j = +1 to -z_j: each bends f by |z_j|.
+
+    {"residual": f of the changed net less its linearisation, "h": the norm of the change, at most tau}, both (T, n).
+    """
+    h = net.forward(x)[0][-2]
+    z, size = h @ net.W[-1], h.norm(dim=-1, keepdim=True)
+    radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
+    z = z.expand(len(taus), *z.shape)
+    delta = 2 * flips(z, z.abs().where(net.v > 0, torch.inf), radii * size / 2) / PAST_ZERO
+    beyond = (z + delta).clamp(min=0) - z.clamp(min=0) - (z > 0) * delta
+    return {"residual": beyond @ net.v, "h": (delta.norm(dim=-1, keepdim=True) / size)[..., 0]}
+
+
+def linear_complexities(net, x, signs):
+    """||sum_i xi_i df(x_i)/dW_l||_F / n of every layer, (draws, L + 1), for the rows xi of signs (draws, n).
+
+    tau times the sum over layers, averaged over xi, is the linear part I_2 of the Rademacher complexity of the
+    tau-neighbourhood. The square is xi^T G xi with G of `net.grams`. Source: Frei et al. 2019, Appendix A.2.
+    """
+    squares = ((signs @ net.grams(x)) * signs).sum(-1).clamp(min=0)
+    return squares.sqrt().mT / signs.shape[-1]
+
+
+def ascent(net, x, signs, tau, steps=40):
+    """Lower estimates of sup sum_i xi_i (f_W(x_i) - f_{W(0)}(x_i)) / n over the tau-neighbourhood, (steps + 1,).
+
+    Projected gradient ascent from the maximiser of the linearised net, with steps of length tau in every layer. The
+    supremum is at least the largest entry; the first is that of the start. signs: xi (n,) of +1, -1.
+    """
+    base, changes, values = net.outputs(x), [tau * D for D in gradient_directions(net, x, signs)], []
+    for step in range(steps + 1):
+        current = moved(net, changes)
+        values.append(((current.outputs(x) - base) @ signs).double() / len(signs))
+        if step < steps:
+            ahead = gradient_directions(current, x, signs)
+            changes = [_into_ball(change.add(D, alpha=tau), tau) for change, D in zip(changes, ahead, strict=True)]
+    return torch.stack(values).cpu()
+
+
+def _into_ball(change, tau):
+    return change * (tau / change.norm()).clamp(max=1)

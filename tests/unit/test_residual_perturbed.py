@@ -1,0 +1,252 @@
+"""Responses to changed inputs and weights against nets that are really changed, brute force and Monte Carlo."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from overparam.bounds import frei2019
+from overparam.data import load
+from overparam.errors import ParameterError
+from overparam.experiments.frei2019 import at_depths
+from overparam.models.residual import ResidualReLU, theta_of
+from overparam.norms import spectral_norm
+from overparam.theory.perturbation import residual as near
+from overparam.theory.perturbation.attacks import PAST_ZERO, flips
+from overparam.theory.perturbation.residual import FlipAttack
+
+D, M, DEPTH = 5, 40, 4
+RULES = ["1/L", "1/sqrtL", "plain"]
+TAUS = [0.05, 0.4]
+
+
+def net_of(rule, seed=0, m=M, L=DEPTH):
+    return ResidualReLU(D, m, L, theta_of(rule, L), seed=seed)
+
+
+def inputs(n=6, seed=1):
+    return load("sphere", n_train=n, n_test=0, d=D, seed=seed).x_train
+
+
+def test_partners_are_on_the_sphere_at_the_distances():
+    x, distances = inputs(), torch.tensor([1e-3, 0.1, 0.5, 1.0, 1.9, 2.0], dtype=torch.float64)
+    others = near.partners(x, distances, seed=0)
+    torch.testing.assert_close(others.norm(dim=1), torch.ones(6, dtype=torch.float64))
+    torch.testing.assert_close((x - others).norm(dim=1), distances)
+
+
+def test_at_depths_gives_each_net_its_depth_and_seed():
+    sweep = at_depths(
+        lambda net, seed: {"w": net.W[-1][0, 0], "s": torch.tensor(seed)}, D, M, [2, 3], "1/L", seeds=[4, 5]
+    )
+    for L, column in itertools.product((2, 3), (0, 1)):
+        assert sweep[L]["w"][column] == net_of("1/L", seed=4 + column, L=L).W[-1][0, 0].item()
+        assert sweep[L]["s"].tolist() == [4, 5]
+
+
+def compared(net, other, x):
+    """Shares of patterns that differ, |x_l' - x_l| and h of two nets that are both there, at inputs x."""
+    (a, A), (b, B) = net.forward(x), other.forward(x)
+    flipped = torch.stack([(p != q).double().mean(-1) for p, q in zip(A, B, strict=True)], -1)
+    shifts = torch.stack([(p - q).norm(dim=-1) for p, q in zip(a, b, strict=True)], -1)
+    return flipped, shifts, float(frei2019.h_dist(*([W.numpy() for W in n.W] for n in (other, net)), net.theta or 1))
+
+
+def linear_change(net, x, changes):
+    """<grad f(x_i), changes> by autograd, (n,)."""
+    W = [w.clone().requires_grad_() for w in net.W]
+    f = net.with_weights(W).outputs(x)
+    grads = [torch.autograd.grad(f_i, W, retain_graph=True) for f_i in f]
+    return torch.stack([sum((g * c).sum() for g, c in zip(row, changes, strict=True)) for row in grads])
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("kind", ["gaussian", "gradient"])
+def test_along_a_direction_is_the_changed_net(rule, kind):
+    net, x, c = net_of(rule), inputs(), torch.linspace(-1, 2, 6, dtype=torch.float64)
+    ways = {
+        "gaussian": lambda: near.gaussian_directions(net, seed=7),
+        "gradient": lambda: near.gradient_directions(net, x, c),
+    }
+    measured, directions = near.along(net, x, ways[kind](), TAUS), list(ways[kind]())
+    np.testing.assert_allclose([D.norm() for D in directions], 1, rtol=1e-12)
+    torch.testing.assert_close(measured["f"], net.outputs(x))
+    torch.testing.assert_close(measured["linear"], linear_change(net, x, directions))
+    for t, tau in enumerate(TAUS):
+        other = near.moved(net, directions, tau)
+        flipped, shifts, exact = compared(net, other, x)
+        torch.testing.assert_close(measured["flips"][t], flipped)
+        torch.testing.assert_close(measured["shifts"][t], shifts)
+        torch.testing.assert_close(measured["moved f"][t], other.outputs(x))
+        assert (0.95 if kind == "gaussian" else 0.999) * exact <= measured["h"][t, 0] <= exact * (1 + 1e-9)
+
+
+def test_spectral_norm_comes_from_below_and_near():
+    generator = torch.Generator().manual_seed(0)
+    for shape in ((30, 200), (200, 200), (200, 30)):
+        matrix = torch.randn(shape, generator=generator, dtype=torch.float64)
+        exact = torch.linalg.matrix_norm(matrix, 2)
+        assert 0.96 * exact <= spectral_norm(matrix) <= exact * (1 + 1e-12)
+        assert spectral_norm(matrix, iterations=3000) == pytest.approx(exact.item(), rel=1e-6)
+    assert spectral_norm(torch.zeros(2, 3, 4)).tolist() == [0, 0]
+
+
+def flipped_by_hand(net, x, tau):
+    """The net whose patterns at one input x (d,) are flipped layer by layer, each by a matrix of rank one."""
+    _, start = net.forward(x.unsqueeze(0))
+    W, h = [], x
+    for l, weights in enumerate(net.W):
+        z = h @ weights
+        order, budget, delta = z.abs().argsort(), (tau * h.norm()) ** 2, torch.zeros_like(z)
+        for j in order:
+            if (z[j] > 0) == start[l][0, j] and budget >= (z[j] * PAST_ZERO) ** 2:
+                budget, delta[j] = budget - (z[j] * PAST_ZERO) ** 2, -z[j] * PAST_ZERO
+        W.append(weights + torch.outer(h, delta) / h.square().sum())
+        h = net.with_weights([*W, *net.W[l + 1 :]]).forward(x.unsqueeze(0))[0][l][0]
+    return net.with_weights(W)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_flip_attack_is_the_changed_net_at_every_radius_and_input(rule):
+    net, x = net_of(rule), inputs(3)
+    attack = FlipAttack(net, x, TAUS)
+    measured = attack.responses()
+    vectors = dict(attack.output_vectors())
+    assert sorted(vectors) == list(range(2, DEPTH + 2))
+    for (t, tau), i in itertools.product(enumerate(TAUS), range(3)):
+        point, other = x[i : i + 1], flipped_by_hand(net, x[i], tau)
+        flipped, shifts, h = compared(net, other, point)
+        torch.testing.assert_close(measured["flips"][t, i], flipped[0])
+        torch.testing.assert_close(measured["shifts"][t, i], shifts[0])
+        assert measured["h"][t, i].item() == pytest.approx(h)
+        assert max((a - b).norm() for a, b in zip(other.W, net.W, strict=True)) <= tau * (1 + 1e-12)
+        patterns, v = other.forward(point)[1], net.v.unsqueeze(0)
+        for l, g in vectors.items():
+            torch.testing.assert_close(g[t, i], other.product_transposed(patterns, l, DEPTH + 1, v)[0])
+
+
+def test_flipping_reaches_the_closed_form_for_the_largest_share():
+    """Against `ref_flip`, which is derived from the density of Gaussian pre-activations, in the first layer."""
+    taus = [0.05, 0.2]
+    shares = FlipAttack(net_of("1/L", m=2000, L=1), inputs(8), taus).responses()["flips"][..., 0].mean(1)
+    np.testing.assert_allclose(shares, frei2019.ref_flip(np.array(taus)), rtol=0.06)
+
+
+def test_sparse_suprema_are_those_of_all_supports():
+    g = torch.tensor([[0.3, -2.0, 0.7, 1.1], [0.1, 0.2, -0.3, 0.0]], dtype=torch.float64)
+    for column, s in enumerate((1, 2, 4)):
+        best = [max(row[list(support)].norm() for support in itertools.combinations(range(4), s)) for row in g]
+        torch.testing.assert_close(near.sparse_suprema(g, [1, 2, 4])[:, column], torch.stack(best))
+
+
+def test_ref_sparse_is_the_supremum_for_a_gaussian_vector():
+    m, sparsities = 200_000, [200, 20_000, 120_000, 200_000]
+    g = torch.randn(m, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    expected = frei2019.ref_sparse(m, np.array(sparsities))
+    np.testing.assert_allclose(near.sparse_suprema(g, sparsities), expected, rtol=5e-3)
+    assert frei2019.ref_sparse(m, 0) == pytest.approx(0, abs=1e-9)
+    assert frei2019.ref_sparse(1e12, 1e-3 * 1e12) == pytest.approx((1e9 * 2 * np.log(1e3)) ** 0.5, rel=0.1)
+    with pytest.raises(ParameterError, match="at most m"):
+        frei2019.ref_sparse(10, 11)
+
+
+def test_the_output_vector_of_a_wide_last_layer_is_gaussian():
+    """What `ref_sparse` is drawn for in Lemma B.5: at the start, g of the last layer."""
+    attack = FlipAttack(net_of("1/L", m=3000), inputs(4), [1e-9])
+    _, g = next(attack.output_vectors())
+    for s in (30, 300, 3000):
+        assert near.sparse_suprema(g, [s]).mean() == pytest.approx(frei2019.ref_sparse(3000, s), rel=0.03)
+
+
+def test_the_aligned_change_is_a_change_of_its_norm_and_adds_the_first_term():
+    net, x, tau, s = net_of("1/L", m=2000), inputs(3), 0.3, 40
+    g = near.aligned_output_vector(net, x, tau, s)
+    base = near.aligned_output_vector(net, x, 0.0, s)
+    for i in range(3):
+        point = x[i : i + 1]
+        patterns = net.forward(point)[1]
+        masked = net.v * patterns[-1][0]
+        torch.testing.assert_close(base[i], net.W[-1] @ masked)
+        a = torch.where(base[i].abs() >= base[i].abs().sort().values[-s], base[i], 0)
+        change = tau * torch.outer(a / a.norm(), masked / masked.norm())
+        other = near.moved(net, [torch.zeros_like(W) for W in net.W[:-1]] + [change])
+        torch.testing.assert_close(g[i], other.W[-1] @ (net.v * other.forward(point)[1][-1][0]))
+    gained = near.sparse_suprema(g, [s]) - near.sparse_suprema(base, [s])
+    np.testing.assert_allclose(gained, tau * (2000 / 2) ** 0.5, rtol=0.1)
+
+
+def test_the_last_layers_residual_is_that_of_the_changed_net():
+    """Mirrored, z_j to -z_j, the chosen pre-activations bend f by |z_j| each."""
+    net, x = net_of("1/L", m=400), inputs(3)
+    measured = near.last_layer(net, x, TAUS)
+    for (t, tau), i in itertools.product(enumerate(TAUS), range(3)):
+        point = x[i : i + 1]
+        h = net.forward(point)[0][-2][0]
+        z = h @ net.W[-1]
+        chosen = flips(z, z.abs().where(net.v > 0, torch.inf), tau * h.norm() / 2) != 0
+        change = torch.outer(h, torch.where(chosen, -2 * z, 0)) / h.square().sum()
+        changes = [*(torch.zeros_like(W) for W in net.W[:-1]), change]
+        exact = near.moved(net, changes).outputs(point) - net.outputs(point) - linear_change(net, point, changes)
+        assert exact.item() == pytest.approx(z[chosen].abs().sum().item())
+        assert measured["residual"][t, i].item() == pytest.approx(exact.item())
+        assert measured["h"][t, i].item() == pytest.approx(change.norm().item())
+        assert 0 < measured["h"][t, i] <= tau
+
+
+def test_the_residual_of_a_random_change_has_its_closed_form():
+    """Root mean square over inputs and nets; the mean size of a Gaussian is sqrt(2/pi) of it."""
+    d, L, tau, squares = 12, 3, 0.2, []
+    x = load("sphere", n_train=100, n_test=0, d=d, seed=1).x_train
+    for seed in range(8):
+        net = ResidualReLU(d, 400, L, 1 / L, seed=seed)
+        at = near.along(net, x, near.gaussian_directions(net, seed=1000 + seed), [tau])
+        squares.append((at["moved f"][0] - at["f"] - tau * at["linear"]).square().mean())
+    expected = frei2019.ref_resid_gaussian(tau, d, 1 / L, L) * (np.pi / 2) ** 0.5
+    assert np.mean(squares) ** 0.5 == pytest.approx(expected, rel=0.12)
+
+
+def test_neurons_near_zero_have_their_closed_form():
+    net, x = net_of("1/L", m=2000), inputs(4)
+    for h, W in zip([x, *net.forward(x)[0][:-1]], net.W, strict=True):
+        for beta in (0.002, 0.02):
+            count = ((h @ W).abs() <= beta).sum()
+            expected = frei2019.ref_near_zero(2000, beta, h.norm(dim=1).numpy()).sum()
+            assert count.item() == pytest.approx(expected, rel=0.15)
+    small = frei2019.ref_near_zero(1e6, 1e-6, 1.3)
+    assert small == pytest.approx(1e6**1.5 * 1e-6 / (np.pi**0.5 * 1.3), rel=1e-5)
+    with pytest.raises(ParameterError, match="positive"):
+        frei2019.ref_near_zero(10, 0.1, 0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_complexities_of_many_signs_are_the_norms_of_their_gradients(rule):
+    net, x = net_of(rule), inputs()
+    signs = torch.tensor([[1.0, -1, -1, 1, 1, -1], [1, 1, 1, 1, 1, 1], [-1, 1, 1, 1, -1, -1]], dtype=torch.float64)
+    expected = torch.stack([torch.stack([g.norm() for g in net.gradients(x, xi)]) for xi in signs]) / 6
+    torch.testing.assert_close(near.linear_complexities(net, x, signs), expected)
+
+
+def test_ascent_starts_at_the_linear_maximiser():
+    """For a small radius the net is linear, and the supremum is tau times the sum of the gradients' norms."""
+    net, x, tau = net_of("1/L", m=32), inputs(), 1e-4
+    signs = torch.tensor([1.0, -1, -1, 1, 1, -1], dtype=torch.float64)
+    values, linear = near.ascent(net, x, signs, tau, steps=5), tau * near.linear_complexities(net, x, signs[None]).sum()
+    assert len(values) == 6
+    np.testing.assert_allclose(values, linear, rtol=1e-3)
+
+
+@pytest.mark.parametrize("theta_L", ["1/L", "1/sqrtL"])
+def test_the_wide_limit_of_norms_and_jacobians(theta_L):
+    L, d, m = 4, 2, 2000
+    net = ResidualReLU(d, m, L, theta_of(theta_L, L), seed=0)
+    x = load("sphere", n_train=4, n_test=0, d=d, seed=1).x_train
+    activations, patterns = net.forward(x)
+    limit = frei2019.ref_norm_wide(net.theta, L)
+    ratio = (activations[L - 1].norm(dim=1) / activations[0].norm(dim=1)).mean().item()
+    assert ratio == pytest.approx(limit, rel=0.03)
+    assert net.input_jacobian_norms(patterns)[:, L - 1].mean().item() == pytest.approx(limit, rel=0.06)
+    small = np.array([0.5, 1.0])
+    expected = frei2019.ref_norm(small / 5000, 5001)
+    np.testing.assert_allclose(frei2019.ref_norm_wide(small / 5000, 5001), expected, rtol=1e-4)
+    assert frei2019.ref_norm_wide(0.3, np.array([1, 2])).tolist() == pytest.approx([1, (1.09 + 0.6 / np.pi) ** 0.5])
