@@ -1,90 +1,63 @@
-"""The arithmetic of the five texts, recomputed: a module for each paper, in it a function for each statement."""
+"""The arithmetic of the five texts, recomputed: a table of statements for each paper, and one judge of all."""
 
 import html
-import importlib
-import inspect
 import itertools
 import textwrap
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from ...record import plots
-from .statements import Statement, registered
+from . import allenzhu, arora, frei, guo, noy
+from .judge import Statement
 
 PAPERS = {
-    "arora": "Arora et al.", "allenzhu": "Allen-Zhu et al.", "frei": "Frei et al.", "noy": "Noy et al.",
+    "arora": "Arora et al.",
+    "allenzhu": "Allen-Zhu et al.",
+    "frei": "Frei et al.",
+    "noy": "Noy et al.",
     "guo": "Guo et al.",
-}  # fmt: skip
+}
+TABLES = {
+    "arora": arora.ROWS,
+    "allenzhu": allenzhu.ROWS,
+    "frei": frei.ROWS,
+    "noy": noy.ROWS,
+    "guo": guo.ROWS,
+}
 
 
-@dataclass(frozen=True)
-class Row:
-    """A statement beside what its own inputs give; spread over seeds relative to the printed value, 0 if exact."""
+def audit(seeds, tables=TABLES):
+    """All statements beside what their own inputs give, in the order of the texts.
 
-    paper: str
-    place: str
-    says: str
-    printed: str
-    computed: str
-    agrees: bool
-    spread: float
-
-
-def audit(seeds):
-    """[Row] of all statements of all papers, in the order of the texts. seeds: for those that need Monte Carlo."""
-    rows = []
-    for paper in PAPERS:
-        importlib.import_module(f"{__name__}.{paper}")
-        rows += [_row(paper, statement, seeds) for statement in registered(f"{__name__}.{paper}")]
-    return rows
-
-
-def _row(paper, statement, seeds):
-    takes_seed = "seed" in inspect.signature(statement.compute).parameters
-    values = [statement.compute(seed) for seed in seeds] if takes_seed else [statement.compute()]
-    spread = float(np.ptp(values) / abs(statement.number)) if takes_seed else 0.0
-    computed = float(np.mean(values)) if takes_seed else values[0]
-    return Row(
-        paper, statement.place, statement.says, statement.printed, statement.shown(computed),
-        statement.agrees(computed), spread,
-    )  # fmt: skip
-
-
-def shares(rows):
-    """{paper: (statements that agree, statements)}."""
-    return {p: (sum(r.agrees for r in rows if r.paper == p), sum(r.paper == p for r in rows)) for p in PAPERS}
-
-
-def wrong(rows, paper):
-    """The statements of a paper that do not agree."""
-    return [row for row in rows if row.paper == paper and not row.agrees]
-
-
-def draw(rows, width=8.2):
-    """A figure: of each paper, how many statements agree and how many do not."""
-    fig, ((ax,),) = plots.figure(1, 1, width=width, height=2.8)
-    counts = np.array(list(shares(rows).values()))
-    names = list(PAPERS.values())
-    agree = ax.barh(names, counts[:, 0], color=plots.COLOURS[0], label="agree")
-    rest = ax.barh(
-        names, counts[:, 1] - counts[:, 0], left=counts[:, 0], color="white", edgecolor="black", hatch="///",
-        label="do not",
-    )  # fmt: skip
-    ax.bar_label(agree, label_type="center", color="white")
-    ax.bar_label(rest, label_type="center", backgroundcolor="white")
-    ax.invert_yaxis()
-    ax.grid(axis="y", visible=False)
-    ax.set(xlabel="statements recomputed")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return fig
+    seeds: of the Monte Carlo estimates; tables: {paper: rows of `Statement`}. Returns a table with the columns paper,
+    place, says, printed, computed (text), agrees and spread, over seeds relative to the printed value, 0 if exact.
+    """
+    found = []
+    for paper, rows in tables.items():
+        for row in rows:
+            statement = Statement(*row)
+            values = statement.values(seeds)
+            computed = float(np.mean(values)) if statement.drawn else values[0]
+            found.append(
+                {
+                    "paper": paper,
+                    "place": statement.place,
+                    "says": statement.says,
+                    "printed": statement.printed,
+                    "computed": statement.shown(computed),
+                    "agrees": statement.agrees(computed),
+                    "spread": float(np.ptp(values) / abs(statement.number)) if statement.drawn else 0.0,
+                }
+            )
+    return pd.DataFrame(found)
 
 
 @dataclass(frozen=True)
 class Table:
     """The statements of a paper that do not agree: a table where HTML is shown, and text elsewhere."""
 
-    rows: list
+    rows: pd.DataFrame
     paper: str
 
     HEADS = ("statement", "printed", "recomputed")
@@ -96,7 +69,8 @@ class Table:
 
     @property
     def cells(self):
-        return [(f"{row.place}: {row.says}", row.printed, row.computed) for row in wrong(self.rows, self.paper)]
+        wrong = self.rows[(self.rows["paper"] == self.paper) & ~self.rows["agrees"]]
+        return [(f"{row.place}: {row.says}", row.printed, row.computed) for row in wrong.itertuples()]
 
     def _repr_html_(self):
         heads = "".join(f"<th>{word}</th>" for word in self.HEADS)
@@ -114,4 +88,4 @@ class Table:
         return "\n".join(lines)
 
 
-__all__ = ["PAPERS", "Row", "Statement", "Table", "audit", "draw", "shares", "wrong"]
+__all__ = ["PAPERS", "TABLES", "Statement", "Table", "audit"]

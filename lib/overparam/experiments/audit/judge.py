@@ -1,0 +1,134 @@
+"""What a statement of a text is, how it is recomputed, and when that agrees with what is printed."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_FACTOR = re.compile(r"([A-Za-z]\w*)(?:\^(\d+)|\^\((-?\d+(?:/\d+)?)\))?")
+_SMALL = ("delta", "lam0", "kappa", "eps", "gamma", "tau", "theta", "omega", "beta", "sigma")  # at most 1
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A line of a paper's table.
+
+    place: section, equation or table; says: in our words; printed: a number with the digits printed, a product
+    of powers such as "n^(5/2) delta^(-1)", or words; recomputed: a number, or a function without arguments, or
+    with `seed` for a Monte Carlo estimate, that returns a number or words.
+    """
+
+    place: str
+    says: str
+    printed: str
+    recomputed: float | Callable
+
+    @property
+    def number(self):
+        """The printed number, or None for words."""
+        return float(self.printed) if _NUMBER.fullmatch(self.printed) else None
+
+    @property
+    def drawn(self):
+        """Whether it is a Monte Carlo estimate."""
+        return callable(self.recomputed) and "seed" in inspect.signature(self.recomputed).parameters
+
+    def values(self, seeds):
+        """What is recomputed: a value for each seed of a Monte Carlo estimate, otherwise one."""
+        if self.drawn:
+            return [self.recomputed(seed) for seed in seeds]
+        return [self.recomputed() if callable(self.recomputed) else self.recomputed]
+
+    def agrees(self, computed):
+        """A number rounds to the printed one, a product has the same powers, words are the same."""
+        if self.number is not None:
+            half_unit = 0.5 * 10.0 ** Decimal(self.printed).as_tuple().exponent
+            return bool(abs(computed - self.number) <= half_unit * (1 + 1e-9))
+        return computed == self.printed or None is not exponents(computed) == exponents(self.printed)
+
+    def shown(self, computed):
+        """The computed value with two digits more than the printed one has; in powers of ten far from 1."""
+        if self.number is None:
+            return str(computed)
+        digits = max(0, 2 - Decimal(self.printed).as_tuple().exponent)
+        ordinary = all(x == 0 or 1e-3 < abs(x) < 1e7 for x in (self.number, computed))
+        return f"{computed:.{digits}f}" if ordinary else f"{computed:.4g}"
+
+
+def exponents(text):
+    """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d", or None for other words."""
+    factors = [_FACTOR.fullmatch(word) for word in text.split()]
+    return {f[1]: Fraction(f[2] or f[3] or 1) for f in factors} if all(factors) else None
+
+
+def holds(relation, **axes):
+    """A function that returns "holds", or "fails at" the first point of a grid where a relation is not true.
+
+    relation: a function of the axes, which broadcast, or of nothing; axes: {name: 1-d array}.
+    """
+
+    def judge():
+        points = dict(zip(axes, np.meshgrid(*axes.values(), indexing="ij", sparse=True), strict=True))
+        ok, *points = np.broadcast_arrays(relation(**points), *points.values())
+        if ok.all():
+            return "holds"
+        first = np.argmin(ok.ravel())
+        at = ", ".join(f"{name} = {p.flat[first]:.3g}" for name, p in zip(axes, points, strict=True))
+        return f"fails at {at}" if at else "fails"
+
+    return judge
+
+
+def bounded(ratio, sequence, most=1.5):
+    """A function that returns "holds" if the ratio of a quantity to its bound stops growing.
+
+    ratio: a function of a sequence that runs to a limit, (k,) -> (k,); most: of the last value to the middle one.
+    """
+
+    def judge():
+        values = np.asarray(ratio(sequence), dtype=float)
+        last = values[-1]
+        return "holds" if last <= most * values[len(values) // 2] else f"fails: the ratio grows to {last:.2g}"
+
+    return judge
+
+
+def order(formula):
+    """A function that returns the exponents of a product of powers, such as "n^2 m^(-1/2)".
+
+    formula: a function of its letters, and of parameters with defaults; a logarithm has a letter of its own,
+    `logm`, or stays away. What is returned raises ValueError where the formula is no product of powers.
+    """
+
+    def judge():
+        letters = [a for a, p in inspect.signature(formula).parameters.items() if p.default is p.empty]
+        start = {a: 2.0**-3 if a in _SMALL else 2.0**6 for a in letters}
+        base = formula(**start)
+        factors = []
+        for a in letters:
+            steps = [0.5, 0.25] if a in _SMALL else [2.0, 4.0]
+            ratios = [formula(**{**start, a: start[a] * step}) / base for step in steps]
+            slopes = np.log(ratios) / np.log(steps)
+            if not np.isclose(*slopes, rtol=0, atol=1e-9):
+                raise ValueError(f"no power of {a}: local exponents {slopes}")
+            if p := Fraction(float(slopes[0])).limit_denominator(100):
+                factors.append(a if p == 1 else f"{a}^{p}" if p.denominator == 1 and p > 0 else f"{a}^({p})")
+        return " ".join(factors) or "O(1)"
+
+    return judge
+
+
+def power(formula, at, factor=2.0):
+    """A function that returns the exponent p of a formula that goes like x^p, from `at` to `factor * at`."""
+    return lambda: float(np.log(formula(factor * at) / formula(at)) / np.log(factor))
+
+
+def solved(formula):
+    """The x at which formula(x), a constant times a power of x, is 1."""
+    one = formula(1.0)
+    return one ** (-np.log(2) / np.log(formula(2.0) / one))
