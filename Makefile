@@ -1,4 +1,5 @@
-# make figures [PROFILE=smoke|laptop|paper] [EXECUTOR=slurm] | test | coverage | site | lab | outputs | bench | lint | clean
+# make figures [PROFILE=smoke|laptop|desk|paper] [CLAIMS=...] [EXECUTOR=slurm] | test | coverage | site | lab | outputs |
+#      bench | lint | clean
 # An active conda or virtual environment that has this checkout installed is used as it is; otherwise .venv is made.
 
 PROFILE ?= smoke
@@ -45,9 +46,10 @@ lab: $(READY)
 outputs: $(READY)
 	"$(PYTHON)" -m overparam.run.cli outputs
 
-# Hot paths against their peers, on a quiet machine; the peer neural-tangents needs an environment of its own.
+# Hot paths against their peers, on a quiet machine, into benchmarks/results/; the peer neural-tangents needs an environment of its own.
 bench: $(READY)
-	@"$(PYTHON)" -m overparam.run.cli bench
+	for script in curvature empirical_ntk gpu imports kernels notebooks sweep two_layer; do \
+		OMP_NUM_THREADS=1 "$(PYTHON)" benchmarks/$$script.py || exit 1; done
 
 bench-jax:
 	"$(BASE_PYTHON)" -m venv --clear benchmarks/.jax

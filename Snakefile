@@ -3,20 +3,21 @@
 # `overparam figures --profile laptop` is the usual way in: it hands over the notebooks whose record was made from other
 # sources than the present ones, compared by content. By hand, for all of these:
 #   snakemake --cores 2 --forcerun notebook --config profile=laptop
-# Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for.
+# Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for. On one machine without a scheduler
+# `--resources gpu=1` lets one notebook at a time have the GPU; CUDA_VISIBLE_DEVICES says which one that is.
 
 import functools
 import sys
 
-from overparam import workflow as notebooks
+from overparam.run import runner
 
 PROFILE = config.get("profile", "smoke")
 STEMS = [stem for stem in config.get("claims", "").split(",") if stem]
-STEMS = STEMS or [stem for stem in notebooks.notebooks(PROFILE) if notebooks.stale(stem, PROFILE)]
+STEMS = STEMS or [stem for stem in runner.notebooks(PROFILE) if runner.stale(stem, PROFILE)]
 
 
 # Snakemake asks anew for every waiting job whenever one ends.
-plan = functools.cache(notebooks.plan)
+plan = functools.cache(runner.plan)
 
 
 def declared(name, default):
@@ -39,19 +40,18 @@ rule all:
 # record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: plan(wildcards.stem, wildcards.profile)[0].path.relative_to(notebooks.paths.ROOT),
+        lambda wildcards: plan(wildcards.stem, wildcards.profile)[0].path.relative_to(runner.paths.ROOT),
     output:
         touch("logs/done/{profile}/{stem}"),
     log:
         "logs/ended/{profile}/{stem}.json",
-    threads: int(config.get("threads", 1))
+    threads: declared("threads", 1)
     resources:
         gpu=declared("gpu", 0),
         mem_mb=machine_memory,
         runtime=lambda wildcards: 10 + declared("minutes", 10)(wildcards),
     params:
         python=sys.executable,
-        on_one_gpu=lambda wildcards, resources: "-m overparam.run.gpu" if resources.gpu else "",
     shell:
-        "{params.python:q} {params.on_one_gpu} -m overparam.run.cli run {wildcards.stem} --profile {wildcards.profile}"
-        " --threads {threads} --json | tee {log:q}"
+        "{params.python:q} -m overparam.run.cli run {wildcards.stem} --profile {wildcards.profile}"
+        " --threads {threads} --json > {log:q}"

@@ -1,10 +1,13 @@
 """Hot paths against peers: interleaved in one process, the median of the ratios and whether the results agree.
 
-A script of this folder hands its `Comparison`s and `Quantity`s to `main`, which prints one line of JSON for each.
-Everything runs on one thread. `overparam bench` runs all scripts and writes the tables of `results/`.
+A script of this folder hands its `Comparison`s and `Quantity`s to `main`, which prints a line for each and keeps it
+in the table of this machine, `results/<machine>.md`. Everything runs on one thread.
 """
 
 import json
+import os
+import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -16,6 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
+
+from overparam.record import provenance
 
 HERE = Path(__file__).parent
 JAX = HERE / ".jax" / "bin" / "python"
@@ -83,17 +89,60 @@ def _spread(values):
 
 
 def main(rows):
-    """Measure those whose path or peer contains a word of the command line (default: all)."""
+    """Measure those whose path or peer contains a word of the command line (default: all), and keep them."""
     torch.set_num_threads(1)
+    threadpool_limits(1)
     for each in rows:
         if sys.argv[1:] and not any(word in f"{each.path} {each.peer}" for word in sys.argv[1:]):
             continue
-        line = {"path": each.path, "peer": each.peer, "at_most": each.at_most}
+        row = {"script": Path(sys.argv[0]).stem, "path": each.path, "peer": each.peer, "at_most": each.at_most}
         try:
-            line |= each.row()
+            row |= each.row()
         except Absent as absent:
-            line["skipped"] = str(absent)
-        print(json.dumps(line), flush=True)
+            row["skipped"] = str(absent)
+        print("  ".join(cells(row)), flush=True)
+        keep(row)
+
+
+def machine():
+    """A short name of the processor and its cores, for files."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", info.read_text() if info.exists() else "")
+    name = found[1] if found else platform.processor() or platform.machine()
+    return re.sub(r"[^a-z0-9]+", "-", f"{name} {os.cpu_count()} cores".lower()).strip("-")
+
+
+def keep(row, folder=HERE / "results"):
+    """Put a row in place of an earlier one of the same path and peer in `<machine>.json` and `.md`."""
+    folder.mkdir(exist_ok=True)
+    stored = folder / f"{machine()}.json"
+    rows = json.loads(stored.read_text(encoding="utf-8"))["rows"] if stored.exists() else []
+    by_name = {(old["path"], old["peer"]): old for old in [*rows, row]}
+    record = {"machine": machine(), "versions": provenance.versions(), "git": provenance.git_revision()}
+    stored.write_text(json.dumps(record | {"rows": list(by_name.values())}, indent=1) + "\n", encoding="utf-8")
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    lines = [
+        f"# Benchmarks on {record['machine']}",
+        "",
+        f"{versions}. One thread; medians of interleaved repetitions, quartiles in brackets.",
+        "",
+        "| path | against | value | at most | reached | results agree |",
+        "|---|---|---|---|---|---|",
+        *("| " + " | ".join(cells(each)) + " |" for each in by_name.values()),
+    ]
+    stored.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def cells(row):
+    """The cells of a row: path, peer, value with quartiles, threshold, whether it is reached, whether results agree."""
+    path, limit = [row["path"], row["peer"]], f"{row['at_most']:.3g}"
+    if "skipped" in row:
+        return [*path, f"skipped: {row['skipped']}", limit, "", ""]
+    value = f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}] {row['unit']}"
+    agree = f"to {row['difference']:.0e}" if "difference" in row else ""
+    if agree and row["difference"] > row["tolerance"]:
+        agree = f"NO: {row['difference']:.1e} > {row['tolerance']:.0e}"
+    return [*path, value, limit, "yes" if row["value"] <= row["at_most"] else "no", agree]
 
 
 def default_products(work):

@@ -1,4 +1,4 @@
-"""The smoke batch against papermill's command line, one notebook after another, and nbval with and without forking."""
+"""The smoke batch against papermill's command line, one notebook after another."""
 
 import json
 import os
@@ -64,31 +64,6 @@ def verdict(folder, claim):
     return json.loads(Path(folder, "smoke", claim, "result.json").read_text())["verdict"]
 
 
-def nbval():
-    """The test of the stored outputs, two processes side by side, with forked kernels and with ordinary ones."""
-    notebooks = [checks.spec(stem).path for stem in sample()]
-    where, codes = tempfile.TemporaryDirectory(), {}
-    pytest = [
-        sys.executable, "-m", "pytest", "--nbval", *notebooks, "-n", "2", "--dist", "loadfile",
-        "--nbval-cell-timeout", "120", "-p", "no:cacheprovider",
-    ]  # fmt: skip
-
-    def run(name, before):
-        ran = subprocess.run([*before, *pytest], env=environment(where.name, 1), cwd=paths.ROOT, **QUIET)
-        codes[name] = ran.returncode
-
-    return (
-        lambda: run("forked", [sys.executable, "-m", "overparam.warm"]),
-        lambda: run("ordinary", []),
-        lambda: (float(codes["forked"] != codes["ordinary"] or codes["forked"] != 0), 0.0),
-    )
-
-
 if __name__ == "__main__":
-    count = len(sample())
-    main(
-        [
-            Comparison(f"smoke batch, {count} notebooks", "papermill, serially", 0.30, batch, "wall", 7),
-            Comparison(f"nbval, {count} notebooks", "ordinary kernels", 0.50, nbval, "wall", 7),
-        ]
-    )
+    row = f"smoke batch, {len(sample())} notebooks", "papermill, serially"
+    main([Comparison(*row, 0.30, batch, "wall", 7)])

@@ -140,7 +140,7 @@ grep "JobId=$killed " "$work/completed"
 say "$victim once more, here and undisturbed: are its numbers those of the job that was killed and resumed?"
 numbers() { sed -n '/^ "checks"/,/^ "seeds"/p' "$1/figures/$profile/$victim/result.json"; }
 mkdir -p "$work/undisturbed"
-OVERPARAM_FIGURES="$work/undisturbed/figures" "$root/.venv/bin/python" -m overparam.cli run "$victim" --profile $profile \
+OVERPARAM_FIGURES="$work/undisturbed/figures" "$root/.venv/bin/python" -m overparam.run.cli run "$victim" --profile $profile \
     --threads 1 --json
 cmp <(numbers "$work") <(numbers "$work/undisturbed")
 echo "$(numbers "$work" | grep -c '"value"') numbers, equal to the bit"

@@ -18,9 +18,9 @@ pytest.importorskip("snakemake_executor_plugin_slurm")
 JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)? +resources: (.*)")
 DRY_RUN = """
 import sys
-from overparam import batch
+from overparam.run import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
-sys.exit(batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])))
+sys.exit(batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])) and 1)
 """
 STEMS = runner.notebooks("paper")
 TABLE, OPTIMUM = "frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"
@@ -38,7 +38,7 @@ def asked():
 def test_every_paper_job_asks_for_what_its_table_says(asked, stem):
     declared = profile_parameters(stem, "paper")[2]
     threads, resources = asked[stem]
-    assert threads == 4
+    assert threads == declared["threads"]
     assert resources["slurm_partition"] == "gpus"
     assert int(resources["gpu"]) == declared["gpu"]
     assert 5 <= int(resources["runtime"]) - declared["minutes"] <= 15

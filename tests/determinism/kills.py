@@ -30,12 +30,8 @@ def kill(processes, victim):
 
 
 def _is_kernel(process):
-    """Whether it runs a notebook: started for it, or forked by the warm server."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        parent = process.parent()
-        return "ipykernel_launcher" in process.cmdline() or "overparam.warm.server" in (
-            parent.cmdline() if parent else ()
-        )
+        return "ipykernel_launcher" in process.cmdline()
     return False
 
 

@@ -38,7 +38,10 @@ CELLS = {
         "from overparam.training import halving_step\nhalving_step([2.0, 1.0])\nvalue = width / 10\n"
         "claim.series(curve=[1.0, 2.0])"
     ),
-    "toy2020-slow": 'import time\nprint(file=open("started", "a"))\ntime.sleep(seconds)\nvalue = 0.5',
+    "toy2020-slow": (
+        'import time\nprint(file=open("started", "a"))\ntry:\n    time.sleep(seconds)\n'
+        'except KeyboardInterrupt:\n    time.sleep(4)\n    print(file=open("saved", "a"))\n    raise\nvalue = 0.5'
+    ),
     "toy2020-raises": "1 / 0",
     "toy2020-dies": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
     "toy2020-greedy": (
@@ -131,10 +134,6 @@ def project(root):
     """A new copy in the folder `root`."""
     shutil.copytree(ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     shutil.copy(ROOT / "Snakefile", root)
-    server = root / "lib" / "overparam" / "warm" / "server.py"
-    text = server.read_text()
-    start, end = text.index("LIBRARIES = ("), text.index(")  # fmt: skip")
-    server.write_text(text[:start] + 'LIBRARIES = ("torch", "ipykernel.kernelapp"' + text[end:])  # all that toys need
     (root / "notebooks" / "checks").mkdir(parents=True)
     (root / "notebooks" / "profiles.toml").write_text("")
     for claim, body in CELLS.items():

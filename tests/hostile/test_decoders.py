@@ -46,12 +46,8 @@ def test_decoders_refuse_what_they_cannot_read_and_unpack_nothing(tmp_path):
 
 HEADERS = {
     "no bytes": b"",
-    "half a header": b"\0\0",
     "floats": b"\0\0\x0d\1" + struct.pack(">I", 4) + bytes(16),
-    "too many sizes": b"\0\0\x08\xff" + bytes(16),
-    "a size of -1": b"\0\0\x08\1" + struct.pack(">i", -1) + bytes(7),
     "sizes of -1": b"\0\0\x08\3" + struct.pack(">3i", -1, -1, 7) + bytes(7),
-    "a size of 2^31": b"\0\0\x08\1" + struct.pack(">I", 1 << 31) + bytes(7),
     "sizes whose product overflows": b"\0\0\x08\3" + struct.pack(">3I", 1 << 31, 1 << 31, 4) + bytes(7),
     "too long": b"\0\0\x08\1" + struct.pack(">I", 7) + bytes(8),
     "too short": b"\0\0\x08\1" + struct.pack(">I", 7) + bytes(6),
@@ -96,14 +92,9 @@ ANSWERS = {
     "endless": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * (1 << 20), 16),
     "longer than it says": (b"HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n", b"x" * (1 << 20), 16),
     "of no length": (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", b"x", 1),
-    "of negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", b"x", 1),
     "a bomb": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", gzip.compress(bytes(BOMB)), 1),
-    "packed badly": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", b"x", 1),
     "a redirect to a file": (b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", b"", 1),
-    "a redirect to nowhere": (b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n", b"", 1),
-    "endless headers": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n", b"", 1),
     "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", b"", 1),
-    "nothing": (b"", b"", 1),
 }
 
 

@@ -27,12 +27,12 @@ class Toy:
 
     def __init__(self, folder):
         self.notebook, self.profiles = folder / f"{CLAIM}.ipynb", folder / "profiles.toml"
-        self.checks = folder / "checks" / "guo2024.toml"
+        self.registered = folder / "checks" / "guo2024.toml"
 
     def write(self, *, registered=CHECKS, profiles="", notebook=None):
         """Each as text or bytes; by default as they should be."""
         for path, content in (
-            (self.checks, registered),
+            (self.registered, registered),
             (self.profiles, profiles),
             (self.notebook, cells() if notebook is None else notebook),
         ):

@@ -8,60 +8,74 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 from .. import paths
 from ..errors import ParameterError, RunFailed
-from ..record import checks
-from .runner import writable
+from .runner import PATIENCE, writable
 
-PATIENCE = 15.0  # seconds that an interrupted batch has to end its jobs
-MUTE = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
+KILLED = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
+# Snakemake and its jobs end with the process that holds the other end of this shell's standard input, however it ends.
+TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'
 
 
 def run(profile, stems, cores=None, extra=(), on_event=print):
     """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra` names its executor.
 
-    stems: the notebooks; cores: how many at once (default: all cores; on a cluster all notebooks); extra: further
-    arguments for Snakemake. Each notebook ends with one event {claim, verdict, seconds} or {claim, error, seconds},
-    handed to `on_event`; other lines come as {text}. Jobs of a cluster that die are tried again.
-    Returns Snakemake's exit code. An interrupt stops all jobs; finished notebooks are kept. Raises ParameterError for
-    an executor that is not installed, and RunFailed where no job was begun.
+    stems: the notebooks; cores: CPU cores for all of them (default: all; on a cluster jobs at once, default: all);
+    extra: further arguments for Snakemake. `on_event` gets how each notebook ended, {claim, verdict, seconds} or
+    {claim, error, seconds}, and other lines as {text}. A cluster's jobs that die are tried three times more.
+    Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are kept. Raises
+    ParameterError for an executor that is not installed, and RunFailed where no job was begun.
     """
+    where = _where(extra, len(stems), cores)
+    logs = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
     writable(paths.FIGURES / profile)
     writable(paths.LOGS)
-    cluster = _executor(extra) != "local"
-    waiting = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
-    for path in (logs := list(waiting.values())):
-        path.unlink(missing_ok=True)
+    for log in logs.values():
+        log.unlink(missing_ok=True)
     command = [
-        sys.executable, "-m", "overparam.run.tied", "snakemake",
-        "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT), "--keep-going",
-        "--nolock", "--rerun-incomplete", "--forcerun", "notebook",
-        "--config", f"profile={profile}", f"claims={','.join(stems)}", *_placed(len(stems), cores, cluster), *extra,
+        sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT),
+        "--keep-going", "--nolock", "--rerun-incomplete", "--forcerun", "notebook",
+        "--config", f"profile={profile}", f"claims={','.join(stems)}", *where, *extra,
     ]  # fmt: skip
-    started, told = time.monotonic(), {}
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True, env=os.environ | _cache(),
+        ["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True, env=os.environ | _cache(),
     )  # fmt: skip
+    said = threading.Thread(target=lambda: [on_event({"text": line.rstrip()}) for line in process.stdout], daemon=True)
+    said.start()
+    told = {}
     try:
-        for line in process.stdout:
-            event = {"text": line.rstrip()} if cluster else _event(line)
-            waiting.pop(event.get("claim"), None)
-            on_event(event)
-            for event in _news(waiting, told) if cluster else ():
-                on_event(event)
-        code = process.wait()
+        while process.poll() is None:
+            time.sleep(0.2)
+            _tell(logs, told, on_event)
     except BaseException:
         _stop(process)
         raise
-    if code and not any(path.exists() for path in logs):
+    process.stdin.close()  # which ends its watcher
+    said.join()
+    _tell(logs, told, on_event)
+    if process.returncode and not any(log.exists() for log in logs.values()):
         raise RunFailed("Snakemake could start no notebook; `--quiet host` after `--` shows its messages")
-    for event in _lost(waiting, time.monotonic() - started) if code else ():
-        on_event(event)
-    return code
+    for stem in logs.keys() - told.keys() if process.returncode else ():
+        killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
+        on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
+    return [stem for stem in stems if "verdict" not in told.get(stem, {})] if process.returncode else []
+
+
+def _where(extra, count, cores):
+    """Snakemake's arguments for the place: this machine's cores, or a cluster that may write to a slow file system."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--executor", "-e", default="local")
+    name = parser.parse_known_args(list(extra))[0].executor
+    if name == "local":
+        return ["--cores", str(cores or os.cpu_count()), "--quiet", "all"]
+    if not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
+        raise ParameterError(f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment")
+    return ["--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60", "--quiet", "host", "reason"]
 
 
 def _cache():
@@ -73,81 +87,23 @@ def _cache():
     return {}
 
 
+def _tell(logs, told, on_event):
+    """Hand on what the jobs have said of their ends since the last look, and note it in `told`."""
+    for stem, log in logs.items():
+        try:
+            event = json.loads(log.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # not begun, or not ended
+            continue
+        if event != told.get(stem):
+            told[stem] = event
+            on_event(event)
+
+
 def _stop(process):
     """Interrupt Snakemake and its jobs, which cancels those of a cluster as well; after a while end them by force."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
+            process.wait(PATIENCE + 10)
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def _executor(extra):
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--executor", "-e", default="local")
-    name = parser.parse_known_args(list(extra))[0].executor
-    if name != "local" and not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
-        raise ParameterError(f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment")
-    return name
-
-
-def _placed(count, cores, cluster):
-    """Arguments for a batch of `count` notebooks: on this machine they share its cores and only they speak.
-
-    A cluster's jobs get four cores each, are tried three times more, and may write to a slow shared file system.
-    """
-    if cluster:
-        return [
-            "threads=4", "--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60",
-            "--quiet", "host", "reason",
-        ]  # fmt: skip
-    cores = cores or os.cpu_count()
-    return [f"threads={max(1, cores // count)}", "--cores", str(cores), "--quiet", "all"]
-
-
-def _news(waiting, told):
-    """Events of the jobs that have ended since the last look. Who has ended well is taken out of waiting, {stem: log}.
-
-    A failure comes as {text} and is noted in told, {stem: event}: the job may be tried again.
-    """
-    for stem, path in list(waiting.items()):
-        event = _ended(path)
-        if not event or event == told.get(stem):
-            continue
-        if "verdict" in event:
-            del waiting[stem]
-            yield event
-        else:
-            told[stem] = event
-            yield {"text": event["error"]}
-
-
-def _lost(waiting, seconds):
-    """Events of the notebooks of a failed batch that have not been heard of: failed, killed, or never begun."""
-    for stem, path in waiting.items():
-        event = _ended(path)
-        if event is None:
-            yield {"text": f"{stem} was not begun"}
-        else:
-            yield event or {"claim": stem, "error": f"{stem}: {MUTE}", "seconds": seconds}
-
-
-def _ended(log):
-    """The event in which a job said how it ended; empty where it has not; None where none was begun."""
-    try:
-        return json.loads(log.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        return {}
-
-
-def _event(line):
-    """What a job says of its end; any other line is text."""
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        event = None
-    ends = isinstance(event, dict) and isinstance(event.get("claim"), str) and "seconds" in event
-    return event if ends and ("error" in event or event.get("verdict") in checks.VERDICTS) else {"text": line.rstrip()}

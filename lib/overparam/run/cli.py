@@ -1,4 +1,4 @@
-"""The command line: `overparam list | run | figures | site | diff | data`."""
+"""The command line: `overparam list | run | figures | outputs | site | diff | data`."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from .. import paths
+from .. import memory, paths
 from ..errors import OverparamError, ParameterError, RunFailed
 from ..record import checks, files, render
 from . import batch, runner
@@ -24,7 +24,8 @@ app = typer.Typer(
 data_app = typer.Typer(help="Data sets: what there is, and where it comes from.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
-Profile = Annotated[str, typer.Option(help="smoke, laptop or paper.")]
+Profile = Annotated[str, typer.Option(help=f"{', '.join(checks.PROFILES[:-1])} or {checks.PROFILES[-1]}.")]
+LONG = ("desk", "paper")  # hours: what a run of these sizes declares is said before it starts
 COLOURS = {
     "reproduced": "green", "partly": "yellow", "not reproduced": "red", "contradicted": "red",
     "not testable at this scale": "dim",
@@ -32,8 +33,14 @@ COLOURS = {
 
 
 @app.command("list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON array.")] = False):
+def list_(
+    profile: Annotated[str | None, typer.Option(help="Only what waits at this size, and what it declares.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON array.")] = False,
+):
     """Show all claims with their verdicts at each profile."""
+    if profile:
+        _list_waiting(profile)
+        return
     rows = runner.overview()
     if as_json:
         print(json.dumps(rows, indent=1))
@@ -56,6 +63,17 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="For machines: on
     print("* made from other sources than the present ones; `overparam figures` brings it up to date", file=sys.stderr)
 
 
+def _list_waiting(profile):
+    """One line per notebook whose record at a profile is absent or stale, the shortest first."""
+    stems = runner.notebooks(profile)
+    waiting = {stem: runner.plan(stem, profile)[2] for stem in stems if runner.stale(stem, profile)}
+    for stem, resources in sorted(waiting.items(), key=lambda item: item[1].get("minutes", 0)):
+        begun = any((paths.LOGS / "checkpoints" / profile / stem).glob("*.safetensors"))
+        print(f"{stem:<50} {_declared(resources)}{'; begun' if begun else ''}")
+    total = sum(resources.get("minutes", 0) for resources in waiting.values())
+    print(f"{len(waiting)} of {len(stems)} notebooks wait at {profile} size, {total:g} minutes as declared")
+
+
 def _shown_state(state):
     if not state or state["stale"] is None:
         return "[dim]not defined[/]"
@@ -71,7 +89,7 @@ def run(
     claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")],
     profile: Profile = "smoke",
     p: Annotated[list[str] | None, typer.Option("-p", help="name=value: change one parameter.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads (default: the size's own number).")] = None,
     dry_run: Annotated[bool, typer.Option(help="Show parameters, memory and minutes, and run nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
 ):
@@ -79,8 +97,13 @@ def run(
     overrides = dict(_assignment(text, claim) for text in p or [])
     spec, parameters, resources, folder = runner.plan(claim, profile, overrides)
     if dry_run:
-        _show_plan(spec, parameters, resources, folder)
-        _show_estimate(claim, profile, overrides)
+        print(f"{spec.id}: {spec.title}")
+        print(f"would write to {paths.FIGURES / folder / spec.notebook}")
+        for name, value in parameters.items():
+            print(f"  {name} = {value!r}")
+    if dry_run or (profile in LONG and not as_json):
+        print(_declared(resources | ({"threads": threads} if threads else {})), flush=True)
+    if dry_run:
         return
     started = time.monotonic()
     try:
@@ -116,23 +139,11 @@ def _assignment(text, claim):
         return name, value
 
 
-def _show_plan(spec, parameters, resources, folder):
-    print(f"{spec.id}: {spec.title}")
-    print(f"would write to {paths.FIGURES / folder / spec.notebook}")
-    for name, value in parameters.items():
-        print(f"  {name} = {value!r}")
-    declared = {k: v for k, v in resources.items() if k != "sample"}
-    print("resources: " + (", ".join(f"{k} {v}" for k, v in declared.items()) or "within the profile's budget"))
-
-
-def _show_estimate(claim, profile, overrides):
-    from . import estimate
-
-    cost = estimate.of(claim, profile, overrides)
-    print(
-        f"from shapes: {cost.peak_bytes / 2**20:.0f} MB of tensors, {cost.flops:.1e} operations in products and "
-        f"factorizations, {cost.minutes:.1f} minutes at {estimate.RATE / 1e12:.0f} TFLOP/s"
-    )
+def _declared(resources):
+    """What `profiles.toml` says of a run's costs, in words."""
+    words = [f"{resources['minutes']:g} min"] if "minutes" in resources else []
+    words += [memory.size(resources["memory_mb"] * 2**20), *(["a GPU"] if resources.get("gpu") else [])]
+    return "declared: " + ", ".join([*words, f"{resources['threads']} threads"])
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -145,8 +156,6 @@ def figures(
     """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    if profile not in checks.PROFILES:
-        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(checks.PROFILES)}")
     stems = runner.notebooks(profile, claim or [])
     todo = [stem for stem in stems if runner.stale(stem, profile)]
     for path in [path for stem in todo for path in runner.damaged(stem, profile)]:
@@ -154,26 +163,25 @@ def figures(
     print(f"{len(stems) - len(todo)} of {len(stems)} notebooks are up to date in {paths.FIGURES / profile}")
     if not todo:
         return
-    failed = []
-    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
-        task = bar.add_task(f"{profile} figures", total=len(todo))
+    if profile in LONG:
+        for stem in todo:
+            print(f"{stem:<50} {_declared(runner.plan(stem, profile)[2])}")
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns) as bar:
+        task, ended = bar.add_task(f"{profile} figures", total=len(todo)), set()
 
         def on_event(event):
-            if "claim" not in event:
-                bar.console.print(event["text"], markup=False, highlight=False)
-                return
-            bar.advance(task)
-            if "error" in event:
-                failed.append(event["claim"])
-                bar.console.print(f"[red]failed[/]  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
-                bar.console.print(event["error"], markup=False, highlight=False)
-                return
-            word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]"
-            bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
+            if "claim" in event:
+                ended.add(event["claim"])
+                bar.update(task, completed=len(ended))
+                word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]" if "verdict" in event else "[red]failed[/]"
+                bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
+            if text := event.get("text", event.get("error")):
+                bar.console.print(text, markup=False, highlight=False)
 
-        code = batch.run(profile, todo, cores, context.args, on_event)
-    if code:
-        raise RunFailed(f"{len(failed) or 'some'} of {len(todo)} notebooks failed; the others are done")
+        failed = batch.run(profile, todo, cores, context.args, on_event)
+    if failed:
+        raise RunFailed(f"{len(failed)} of {len(todo)} notebooks failed; the others are done")
 
 
 @app.command()
@@ -194,19 +202,6 @@ def site(
     from .site import build
 
     print(f"open {build(jobs=jobs) / 'index.html'}")
-
-
-@app.command()
-def bench(
-    words: Annotated[list[str] | None, typer.Argument(help="Only rows whose path or peer contains a word.")] = None,
-):
-    """Measure the hot paths against their peers, and write benchmarks/results."""
-    from . import bench
-
-    rows = bench.measure(words or (), lambda row: print("  ".join(bench.cells(row)), flush=True))
-    if not rows:
-        raise ParameterError(f"no benchmark has any of {', '.join(words)} in its name")
-    print(f"table in {bench.write(rows)}")
 
 
 @app.command()

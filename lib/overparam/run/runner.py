@@ -13,14 +13,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .. import memory, paths
+from .. import paths
 from ..errors import ClaimError, OverparamError, ParameterError, RunFailed
 from ..record import checks, files, provenance
 from ..record.checks import served
 from ..record.claims import KEPT
 from ..record.parameters import notebook_parameters, validated
 
-FOLDERS = (*checks.PROFILES, "custom")
+PATIENCE = 20.0  # seconds that an interrupted kernel has to save its checkpoint
+FIGURE = re.compile(r"(\.\./\w[\w-]*/)?[\w-]+\.png", re.ASCII)  # of this claim, or of another one at the same size
 
 
 def plan(claim_id, profile, overrides=None):
@@ -81,14 +82,13 @@ def stale(claim_id, profile):
 def run(claim_id, profile, overrides=None, threads=None):
     """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
 
-    overrides: {parameter: value}; threads: CPU threads of the kernel (default: all cores). Waits where the same
-    notebook is being run already, and takes that run's record if it is of the same sources.
+    overrides: {parameter: value}; threads: CPU threads of the kernel (default: the profile's). Waits where the same
+    notebook is being run already, and takes that run's record if it is of the same sources. An interrupt reaches the
+    kernel, which has PATIENCE seconds to save its checkpoint.
     Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
     """
-    spec, parameters, _, folder = plan(claim_id, profile, overrides)
-    if folder == "custom":
-        _require_room(claim_id, profile, parameters, overrides)
-    environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads)}
+    spec, parameters, resources, folder = plan(claim_id, profile, overrides)
+    environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads or resources["threads"])}
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
     writable(paths.FIGURES / folder)
     writable(log.parent)
@@ -96,17 +96,6 @@ def run(claim_id, profile, overrides=None, threads=None):
         if not (waited and folder == profile and not stale(claim_id, profile)):
             _run(spec, parameters, folder, log, environment)
     return record(claim_id, folder)
-
-
-def _require_room(claim_id, profile, parameters, overrides):
-    """Raise MemoryExceeded where larger sizes than the profile's need more memory than may be used."""
-    reference = checks.profile_parameters(claim_id, profile)[0]
-    larger = [k for k, v in parameters.items() if isinstance(v, int | list) and v != reference[k] and k != "seed"]
-    if larger:
-        from . import estimate  # imports torch
-
-        needed = estimate.of(claim_id, profile, overrides).peak_bytes
-        memory.require(needed, f"{claim_id} with {', '.join(larger)} changed", parameters.get("device", "cpu"))
 
 
 def _run(spec, parameters, folder, log, environment):
@@ -169,11 +158,29 @@ def _staged(folder):
 
 def _seal(partial, staged, notebook):
     """Add the executed notebook to a run's outputs, with the digests of all of them, and of itself."""
-    content = _portable(partial)
+    figures = {file.read_bytes(): os.path.relpath(file, staged / notebook) for file in staged.glob("*/*.png")}
+    content = _portable(partial, figures)
     outputs = {str(file.relative_to(staged)): _sha256(file.read_bytes()) for file in sorted(staged.glob("*/*"))}
     content["metadata"]["overparam"] = {"outputs": outputs}
     content["metadata"]["overparam"]["itself"] = _sha256(_text(content).encode())
     files.write_atomically(staged / notebook / "notebook.ipynb", _text(content).encode())
+
+
+def with_pictures(notebook, folder):
+    """An executed notebook, changed in place, with its pictures from the files beside it in `folder`.
+
+    A stored notebook refers to the figures of its record instead of holding them a second time. A reference that is
+    no PNG file of this record or of another one at the same size stays as it is.
+    """
+    for output in _outputs(notebook):
+        name = (output.get("metadata") or {}).get("overparam", {}).get("figure", "")
+        if isinstance(name, str) and FIGURE.fullmatch(name) and (folder / name).is_file():
+            output["data"]["image/png"] = base64.b64encode((folder / name).read_bytes()).decode()
+    return notebook
+
+
+def _outputs(notebook):
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", []) if "data" in output]
 
 
 def _install(staged, target):
@@ -225,9 +232,7 @@ def writable(folder):
 
 def _threads(threads):
     """Thread counts for the kernel. Waiting threads sleep: on shared cores, spinning ones cost twenty times more."""
-    counts = dict.fromkeys(
-        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads or os.cpu_count())
-    )
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     return {**counts, "OMP_WAIT_POLICY": "PASSIVE"}
 
 
@@ -244,7 +249,9 @@ def _execute(spec, parameters, partial, log, environment):
         with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as sockets:
             # Sockets in a folder of their own: free TCP ports race between kernels that start together, and so do the
             # default socket names, which are relative to the working directory.
-            config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+            # A kernel that is interrupted is told to end by force after half of the waiting time.
+            manager = {"transport": "ipc", "ip": f"{sockets}/kernel", "shutdown_wait_time": 2 * PATIENCE}
+            config = Config({"KernelManager": manager})
             # The defaults lie in the home, which may be read-only, or hold startup files that change results.
             os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
             papermill.execute_notebook(
@@ -284,11 +291,14 @@ def renew_outputs(claim_id, threads=1):
     writable(log.parent)
     with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
         _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
-        files.write_atomically(spec.path, _text(_portable(partial, keep=())).encode())
+        files.write_atomically(spec.path, _text(_portable(partial, {}, keep=())).encode())
 
 
-def _portable(path, keep=("parameters", "duration", "end_time", "version")):
-    """The executed notebook, small and without this machine's paths and times; refused where it was not finished."""
+def _portable(path, figures, keep=("parameters", "duration", "end_time", "version")):
+    """The executed notebook, small and without this machine's paths and times; refused where it was not finished.
+
+    Pictures that are files of the record, {bytes: relative path}, are replaced by references to those files.
+    """
     notebook = json.loads(path.read_text(encoding="utf-8"))
     meta = notebook["metadata"].pop("papermill", {})
     if not meta.get("end_time") or meta.get("exception"):
@@ -296,12 +306,14 @@ def _portable(path, keep=("parameters", "duration", "end_time", "version")):
     if keep:
         notebook["metadata"]["papermill"] = {key: meta[key] for key in keep}
     for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            if "image/png" in (pictures := output.get("data", {})):
-                small = files.compact_png(base64.b64decode(pictures["image/png"]))
-                pictures["image/png"] = base64.b64encode(small).decode()
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
+    for output in _outputs(notebook):
+        picture = base64.b64decode("".join(output["data"].get("image/png", "")))
+        if name := figures.get(picture):
+            output["data"], output["metadata"] = {"text/plain": f"<figure {name}>"}, {"overparam": {"figure": name}}
+        elif picture:
+            output["data"]["image/png"] = base64.b64encode(files.compact_png(picture)).decode()
     return notebook
 
 
@@ -310,7 +322,12 @@ def _text(notebook):
 
 
 def notebooks(profile, claim_ids=()):
-    """Stems of the notebooks that serve the given claims (default: all) and define the profile."""
+    """Stems of the notebooks that serve the given claims (default: all) and define the profile.
+
+    Raises ParameterError for an unknown profile.
+    """
+    if profile not in checks.PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(checks.PROFILES)}")
     stems = dict.fromkeys(checks.spec(i).notebook for i in (claim_ids or checks.registry()))
     existing = [stem for stem in stems if checks.spec(stem).path.exists()]
     if claim_ids:
