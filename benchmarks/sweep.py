@@ -82,7 +82,7 @@ def against_products(runs, n, m, device="cpu"):
 
     def difference():
         """A step's change of W_2 against autograd's, in float32."""
-        weights = [w.clone().requires_grad_() for w in (descent.W1, *descent.W[1:])]
+        weights = [w.clone().requires_grad_() for w in descent.weights]
         out, c = x @ descent.A.mT, 2**-0.5
         for w in weights:
             g = out @ w.mT

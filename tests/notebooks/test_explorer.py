@@ -3,19 +3,18 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from overparam.bounds import requirements
 from overparam.paths import NOTEBOOKS
 from overparam.record.provenance import notebook_source
 
 
-def test_moving_a_slider_redraws(monkeypatch, capsys):
+def test_moving_a_slider_redraws(capsys):
     plt.switch_backend("agg")
     space = {}
     for kind, source in notebook_source(NOTEBOOKS / "explore-bounds.ipynb"):
         if kind == "code":
             exec(source.replace("plt.show()", "plt.close('all')"), space)
     drawn = []
-    monkeypatch.setattr(requirements, "draw", drawn.append)
+    space["draw"] = drawn.append
     before = {row.theorem: row.width for row in space["rows"]}
     space["sliders"]["n"].value = space["n"] * 10
     (rows,) = drawn

@@ -1,44 +1,15 @@
 """The formulas of Allen-Zhu et al. 2019 against mpmath, quadrature, simulation, the proofs' steps and each other."""
 
-import functools
-import inspect
 import math
 
 import mpmath as mp
 import numpy as np
 import pytest
-from bounds_oracles import assert_formula, assert_refused
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from overparam.bounds import allenzhu2019 as az
-from overparam.bounds import allenzhu2019_limits as lim
 from overparam.errors import ParameterError
-
-CONSTANTS = {"C": 1.7, "c": 0.6, "C1": 1.3, "C2": 0.7}
-BASE = dict(
-    n=37, L=9, m=900, d=3, b=5, k=4, q=3, positions=9, l=6, delta=0.07, eps=0.2, omega=0.003, w=0.002, s=40, F=4.2,
-    d2=0.03, dinf=0.002, tau=0.01, eta=1e-4, t=0.4, sigma=0.9, D=2.5, kappa=0.4, alpha=-0.3, wnorm=2.5, h0sq=1.1,
-    kind="pl",
-)  # fmt: skip
-
-
-def part(i, function):
-    """The function's i-th value alone."""
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        return function(*args, **kwargs)[i]
-
-    return call
-
-
-def corrected(function):
-    return functools.partial(function, form="corrected")
-
-
-def kind(name, function):
-    return functools.partial(function, name)
 
 
 def log10_fixed_point(a):
@@ -49,140 +20,6 @@ def log10_fixed_point(a):
     return mp.log10(m)
 
 
-# function, the paper's expression in another arrangement
-FORMULAS = [
-    (az.forward_norm_failure, lambda n, L, m, eps, C, c: C * n * L / mp.e ** (c * m * eps * eps / L)),
-    (functools.partial(az.forward_norm_failure, power=2),
-     lambda n, L, m, eps, C, c: C * n * L / mp.e ** (c * m * (eps / L) ** 2)),
-    (az.intermediate_width, lambda n, L, C: C * L * n * (mp.log(n) + mp.log(L))),
-    (az.intermediate_norm, lambda L, C: C * mp.sqrt(L)),
-    (az.sparse_level, lambda m, L, c: c * m / L / mp.log(m)),
-    (functools.partial(az.sparse_level, power=3), lambda m, L, c: c * m / L**3 / mp.log(m)),
-    (az.sparse_bilinear, lambda s, m, C: C * mp.sqrt(s) * mp.sqrt(mp.log(m) / m)),
-    (az.backward_norm, lambda m, d, C: C * mp.sqrt(m) / mp.sqrt(d)),
-    (az.backward_sparse, lambda s, m, d, C: C * mp.sqrt(s) * mp.sqrt(mp.log(m) / d)),
-    (az.separation_lower, lambda delta: delta / 2),
-    (az.separation_width, lambda n, L, delta, C: C * L * (mp.log(n) + mp.log(L)) * delta**-6),
-    (az.claim76_lower, lambda delta: delta**2 - delta**3),
-    (az.sign_changes, lambda m, omega, L, C: C * m * L * mp.cbrt(omega) ** 2),
-    (part(0, az.claim83), lambda m, d2, dinf, C: C * m * (mp.cbrt(d2) ** 2 + dinf * mp.sqrt(m))),
-    (part(1, az.claim83), lambda m, d2, dinf, C: C * (d2 + (dinf * mp.sqrt(m)) ** 1.5)),
-    (az.hidden_change, lambda omega, L, m, C: C * omega * L**2 * mp.sqrt(L * mp.log(m))),
-    (part(0, az.hidden_change_parts), lambda omega, L, m, C: C * omega * L * mp.sqrt(L)),
-    (part(1, az.hidden_change_parts), lambda omega, L, m, C: C * omega * L**2 * mp.sqrt(L * mp.log(m) / m)),
-    (az.backward_change,
-     lambda s, omega, L, m, d, C: C * L * mp.sqrt(L) * mp.sqrt(s * mp.log(m) + omega**2 * m) / mp.sqrt(d)),
-    (az.backward_change_at_radius,
-     lambda omega, L, m, d, C: C * mp.cbrt(omega) * L**2 * mp.sqrt(m) * mp.sqrt(mp.log(m) / d)),
-    (az.grad_upper, lambda F, m, d, n, L, C: C * F * (L * n * m / d)),
-    (functools.partial(az.grad_upper, n=1, L=1), lambda F, m, d, C: C * F / d * m),
-    (az.grad_lower, lambda F, m, d, n, delta, c: c * F * (delta * m / d / n**2)),
-    (az.lem93_lower, lambda F, m, d, n, delta: F / (d * n / delta) * m / 2000),
-    (corrected(az.lem93_lower), lambda F, m, d, n, delta: F / (d * n / delta) * m / 8000),
-    (az.claim94_count, lambda m, n, delta: delta / (40 * n) * m),
-    (az.claim94_miss, lambda n: 1 / (8 * n)),
-    (part(0, az.fact96_tail), lambda t, sigma: 1 - mp.mpf(4) / 5 * t / sigma),
-    (part(1, az.fact96_tail), lambda t, sigma: 1 - mp.mpf(2) / 3 * t / sigma),
-    (az.gradient_change,
-     lambda F, omega, L, m, d, n, C: C * n * F * (mp.cbrt(omega) * L**2 * mp.sqrt(m * mp.log(m) / d)) ** 2),
-    (az.thm3_radius, lambda n, L, delta, m, C: C * (mp.sqrt(delta / n**3) / (L**2 * mp.log(m))) ** 3),
-    (part(0, az.omega_range), lambda m, L, d, C1: C1 * mp.sqrt(d / m / L / mp.log(m)) ** 3),
-    (part(1, az.omega_range), lambda m, L, d, C2: C2 / (mp.sqrt(L) ** 9 * mp.log(m) ** 3)),
-    (part(1, corrected(az.omega_range)), lambda m, L, d, C2: C2 / (L**4 * mp.log(m)) ** 1.5),
-    (part(0, az.semismooth_terms), lambda F, w, n, L, m, d, omega, C1: (
-        mp.sqrt(n * F) * mp.cbrt(omega) * L**2 * mp.sqrt(m * mp.log(m)) / mp.sqrt(d) * C1 * w)),
-    (part(1, az.semismooth_terms), lambda F, w, n, L, m, d, omega, C2: C2 * n * m / d * (L * w) ** 2),
-    (part(0, az.claim112), lambda w, L, m, d, C: C * mp.sqrt(L) ** 3 * w),
-    (part(1, az.claim112), lambda w, L, m, d, C: C * L * mp.sqrt(m) / mp.sqrt(d) * w),
-    (az.thm5a, lambda omega, L, m, C: C * mp.sqrt(mp.log(m)) * mp.cbrt(omega * L**9)),
-    (functools.partial(az.thm5b, kappa=1.0),
-     lambda omega, L, m, d, C: C * L**3 * mp.cbrt(omega) ** 4 * mp.sqrt(m * mp.log(m)) / mp.sqrt(d)),
-    (az.thm5b_smooth, lambda omega, L, m, d, C: C * omega**2 * L**2 * mp.sqrt(L) * mp.sqrt(m) / mp.sqrt(d)),
-    (az.thm5c_radius, lambda L, m, C: C / (L**6 * mp.log(m)) ** 1.5),
-    (az.init_objective, lambda n, m, C: C * n * mp.log(m) * mp.log(m)),
-    (az.thm1_log10_width, lambda n, L, delta, d, C: log10_fixed_point(C * (n**3 / delta) ** 8 * L**12 * d)),
-    (az.thm1_lr, lambda n, L, delta, m, d, C: C * d * delta / ((n**2 * L) ** 2 * m)),
-    (az.thm1_iters, lambda n, L, delta, eps, C: -C * (n**3 * L / delta) ** 2 * mp.log(eps)),
-    (az.thm1_rate, lambda eta, delta, m, n, d, c: c * eta * delta * m / d / n / n),
-    (az.thm1_movement, lambda n, delta, m, d, C: C * n**3 * mp.sqrt(d) / (delta * mp.sqrt(m)) * mp.log(m)),
-    (az.thm1_radius, lambda n, L, delta, m, C: C * delta**3 / (n**9 * L**6 * mp.log(m) ** 1.5)),
-    (az.thm2_log10_width, lambda n, L, delta, d, b, C: log10_fixed_point(C * n**24 * L**12 * b * d / delta**8)),
-    (corrected(az.thm2_log10_width),
-     lambda n, L, delta, d, b, C: log10_fixed_point(C * n**25 * L**12 * d / (b * delta**8))),
-    (az.thm2_lr, lambda n, L, delta, m, d, b, C: C * b * delta * d / (n**5 * m * (L * mp.log(m)) ** 2)),
-    (az.thm2_iters, lambda n, L, delta, b, m, eps, C: (
-        C * n**7 * (L * mp.log(m) / delta) ** 2 / b * (mp.log(n) + mp.log(mp.log(m)) - mp.log(eps)))),
-    (az.thm2_movement, lambda n, delta, m, d, b, C: C * n**3 * mp.sqrt(n * d / (b * m)) * mp.log(m) / delta),
-    (az.thm2_growth, lambda eta, L, m, n, d, b, C: C * eta * L * m * n * mp.sqrt(n) / mp.sqrt(b * d)),
-    (corrected(az.thm2_growth), lambda eta, L, m, n, d, b, C: C * eta * L * m * n * mp.sqrt(n / b) / d),
-    (az.thm6_iters, lambda n, L, delta, eps, sigma, C: -C * (n**3 * L / delta) ** 2 / sigma * mp.log(eps)),
-    (kind("convex", az.thm6_iters), lambda n, L, delta, eps, D, C: C * n**7 * (L * D / delta) ** 2 / eps),
-    (kind("nonconvex", az.thm6_iters), lambda n, L, delta, eps, C: C * (n**3 * L / (delta * eps)) ** 2),
-    (kind("cross-entropy", az.thm6_iters), lambda n, L, delta, C: C * (n**3 * L / delta) ** 2),
-    (az.thm6_width, lambda d, sigma, C: C * d / sigma**2),
-    (kind("convex", az.thm6_width), lambda d, eps, C: -C * d * mp.log(eps)),
-    (kind("nonconvex", az.thm6_width), lambda d, eps, C: C * d / eps),
-    (kind("cross-entropy", az.thm6_width), lambda d, C: C * d),
-    (az.cnn_tau, lambda delta, positions, L: delta**2 / 10 / positions / L),
-    (az.resnet_tau, lambda L, m, c: c / mp.log(m) / L),
-    (az.resnet_hidden_change, lambda tau, omega, C: C * tau * omega),
-    (corrected(az.resnet_hidden_change), lambda tau, omega, l, C: C * l * tau * omega),
-    (lim.forward_norm_failure_gaussian, lambda L, m, eps: mp.erfc(eps * mp.sqrt(mp.mpf(2) / 5 * m / (L + 1)))),
-    (lim.fuss_catalan_edge, lambda k: mp.sqrt((k + 1) ** (k + 1) / k**k)),
-    (lim.separation_asymptotic, lambda delta, L: 1 / (1 / delta + L / (3 * mp.pi))),
-    (lim.resnet_product, lambda tau, L, wnorm: mp.e ** (L * mp.log(1 + tau * wnorm))),
-]  # fmt: skip
-PUBLIC = {
-    name: function
-    for module in (az, lim)
-    for name, function in vars(module).items()
-    if not name.startswith("_") and getattr(function, "__module__", "") == module.__name__
-}
-OUT_OF_RANGE = [
-    *[(letter, bad) for letter in ("n", "L", "d", "b", "k", "q", "positions") for bad in (0, math.nan)],
-    *[(letter, -0.1) for letter in ("omega", "w", "s", "F", "d2", "dinf", "tau", "wnorm", "h0sq")],
-    *[("m", 1.9), ("m", "wide"), ("l", -1.5), ("delta", 0), ("delta", 2.1), ("eps", 0), ("eps", 1.1)],
-    *[("eta", 0), ("t", 0), ("sigma", 0), ("D", 0), ("kappa", 0), ("kappa", 1.1), ("alpha", math.inf)],
-]
-
-
-def given(name):
-    if name == "failure":
-        return {"result": "lem75", **{letter: BASE[letter] for letter in ("m", "L", "delta")}}
-    return {letter: BASE[letter] for letter in inspect.signature(PUBLIC[name]).parameters if letter in BASE}
-
-
-def name_of(function):
-    return name_of(function.func) if isinstance(function, functools.partial) else function.__name__
-
-
-@pytest.mark.parametrize(("function", "expression"), FORMULAS, ids=[name_of(function) for function, _ in FORMULAS])
-def test_formula_equals_its_mpmath_evaluation(function, expression):
-    letters = list(inspect.signature(expression).parameters)
-    arguments = {letter: BASE[letter] for letter in letters if letter in BASE}
-    constants = {letter: CONSTANTS[letter] for letter in letters if letter in CONSTANTS}
-    needed = {
-        name: BASE[name]
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.default is inspect.Parameter.empty and name in BASE and name not in letters
-    }
-    # A letter that the expression lacks must not change the value.
-    for scale in (1, 1.01):
-        others = {name: value if isinstance(value, str) else scale * value for name, value in needed.items()}
-        assert_formula(
-            functools.partial(function, **others), expression, arguments, constants, dict.fromkeys(constants, 1)
-        )
-
-
-@pytest.mark.parametrize(
-    ("name", "letter", "bad"),
-    [(name, letter, bad) for name in PUBLIC for letter, bad in OUT_OF_RANGE
-     if letter in given(name) and (name, letter) != ("prop113_diagonal", "b")],
-)  # fmt: skip
-def test_out_of_range_is_refused(name, letter, bad):
-    assert_refused(PUBLIC[name], given(name), letter, bad)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -190,43 +27,14 @@ def test_out_of_range_is_refused(name, letter, bad):
         (lambda: az.thm6_iters("smooth", 10, 2, 0.1), "kind must be one of pl"),
         (lambda: az.thm6_width("smooth", 10), "kind must be one of pl"),
         (lambda: az.thm2_lr(10, 2, 0.1, 900, 1, 11), "b must be at most n"),
-        (lambda: az.thm1_width(1, 1, 2, 1), "no smallest solution"),
-        (lambda: az.failure("lem74", 900), "no failure probability of 'lem74'"),
-        (lambda: az.failure("lem73", 900, L=2, n=3), "no failure probability of 'lem73'"),
-        (lambda: az.failure("lem73", 900), "no failure probability of 'lem73'"),
-        (lambda: lim.backward_sparse_limit(901, 900), "s must be at most m"),
-        (lambda: lim.lem93_infimum(np.ones((2, 2))), "positive definite"),
-        (lambda: lim.lem93_infimum(np.ones(3)), "positive definite"),
+        (lambda: az.thm2_log10_width(10, 2, 0.1, 1, 11), "b must be at most n"),
+        (lambda: az.thm2_growth(0.1, 2, 900, 10, 1, 11), "b must be at most n"),
+        (lambda: az.backward_sparse_limit(901, 900), "s must be at most m"),
     ],
 )
 def test_refusals(call, message):
     with pytest.raises(ParameterError, match=message):
         call()
-
-
-def test_every_function_of_a_batch_refuses_more_than_n():
-    names = [name for name in PUBLIC if name.startswith("thm2")]
-    assert len(names) == 6
-    for name in names:
-        with pytest.raises(ParameterError, match="b must be at most n"):
-            PUBLIC[name](**{**given(name), "b": 38})
-
-
-@pytest.mark.parametrize(
-    ("result", "letters", "exponent"),
-    [
-        ("lem73", "L", 900 / 9),
-        ("lem75", "L delta", 0.07**6 * 100),
-        ("claim83", "dinf", 30**3 * 0.002),
-        ("lem82", "L omega", 900 * 9 * 0.003 ** (2 / 3)),
-        ("lem86", "s", 40 * math.log(900)),
-        ("lem93", "n delta", 0.07 * 900 / 37),
-        ("thm1", "", math.log(900) ** 2),
-    ],
-)
-def test_failure_probabilities(result, letters, exponent):
-    sizes = {letter: BASE[letter] for letter in letters.split()}
-    assert -math.log(az.failure(result, 900, **sizes, c=0.1)) == pytest.approx(0.1 * exponent, rel=1e-11)
 
 
 def chain(m, layers, trials, seed):
@@ -238,7 +46,7 @@ def chain(m, layers, trials, seed):
 
 @pytest.mark.parametrize("m", [64, 300])
 def test_a_layers_log_norm(m):
-    mean, var = lim.log_ratio_moments(m)
+    mean, var = az.log_ratio_moments(m)
     x = chain(m, 1, 400_000, 0)[0]
     assert x.mean() == pytest.approx(mean, abs=5 * math.sqrt(var / x.size))
     assert x.var() == pytest.approx(var, rel=5 * math.sqrt(2 / x.size))
@@ -246,7 +54,7 @@ def test_a_layers_log_norm(m):
 
 
 def test_a_layers_log_norm_in_the_limit():
-    errors = [np.abs(np.divide(lim.log_ratio_moments(m), lim.log_norm_moments(0 + 1, m)) * 2 - 1) for m in (200, 2000)]
+    errors = [np.abs(np.divide(az.log_ratio_moments(m), az.log_norm_moments(0 + 1, m)) * 2 - 1) for m in (200, 2000)]
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.1)  # of order 1/m
     assert max(errors[1]) < 0.01
 
@@ -254,10 +62,10 @@ def test_a_layers_log_norm_in_the_limit():
 def test_norms_of_deep_nets_are_log_normal():
     m, L, eps = 400, 15, 0.2
     x = chain(m, L + 1, 100_000, 1)[-1]
-    mean, var = lim.log_norm_moments(L, m)
+    mean, var = az.log_norm_moments(L, m)
     assert (x.mean(), x.var()) == pytest.approx((mean, var), rel=0.03)
     assert np.mean(np.abs(np.exp(x / 2) - 1) > eps) == pytest.approx(
-        lim.forward_norm_failure_gaussian(L, m, eps), rel=0.1
+        az.forward_norm_failure_gaussian(L, m, eps), rel=0.1
     )
 
 
@@ -278,16 +86,16 @@ def test_fuss_catalan_edge_is_where_the_masked_products_spectrum_ends(k):
     assert moments == pytest.approx([float(fuss_catalan(k, power)) for power in (1, 2)], rel=0.12)
     with mp.workdps(30):
         growth = fuss_catalan(k, 10**6 + 1) / fuss_catalan(k, 10**6)
-    assert lim.fuss_catalan_edge(k) ** 2 == pytest.approx(float(growth), rel=3e-6)
-    assert lim.fuss_catalan_edge(1e9) == pytest.approx(math.sqrt(math.e * 1e9), rel=1e-8)
+    assert az.fuss_catalan_edge(k) ** 2 == pytest.approx(float(growth), rel=3e-6)
+    assert az.fuss_catalan_edge(1e9) == pytest.approx(math.sqrt(math.e * 1e9), rel=1e-8)
 
 
 def test_backward_sparse_limit_is_the_norm_of_the_largest_entries():
     m = 300_000
     squares = np.sort(np.random.default_rng(0).normal(size=m) ** 2)[::-1]
     s = np.array([300, 3_000, 100_000, m])
-    assert lim.backward_sparse_limit(s, m) == pytest.approx(np.sqrt(np.cumsum(squares)[s - 1]), rel=0.01)
-    assert lim.backward_sparse_limit([0, m], m) == pytest.approx([0, math.sqrt(m)])
+    assert az.backward_sparse_limit(s, m) == pytest.approx(np.sqrt(np.cumsum(squares)[s - 1]), rel=0.01)
+    assert az.backward_sparse_limit([0, m], m) == pytest.approx([0, math.sqrt(m)])
 
 
 def arc_cosine(delta, steps):
@@ -303,7 +111,7 @@ def arc_cosine(delta, steps):
 def test_separation_limit_is_the_arc_cosine_recursion(delta):
     l = np.array([[-1, 0, 1], [7, 31, 60]])
     expected = [[arc_cosine(delta, layer + 1) for layer in row] for row in l]
-    assert lim.separation_limit(delta, l) == pytest.approx(np.array(expected), rel=1e-9)
+    assert az.separation_limit(delta, l) == pytest.approx(np.array(expected), rel=1e-9)
 
 
 def test_separation_of_a_wide_net():
@@ -312,20 +120,19 @@ def test_separation_of_a_wide_net():
     g = rng.normal(size=(2, m))
     pair = np.maximum([g[0], cos * g[0] + math.sqrt(1 - cos**2) * g[1]], 0) * math.sqrt(2 / m)
     pair /= np.linalg.norm(pair, axis=1, keepdims=True)
-    assert math.sqrt(1 - (pair[0] @ pair[1]) ** 2) == pytest.approx(lim.separation_limit(delta, 0), rel=0.01)
+    assert math.sqrt(1 - (pair[0] @ pair[1]) ** 2) == pytest.approx(az.separation_limit(delta, 0), rel=0.01)
 
 
 def test_separation_at_delta_of_one_over_depth():
     L = np.array([8, 16, 64, 256])
-    kept = lim.separation_limit(1 / L, L) * L
+    kept = az.separation_limit(1 / L, L) * L
     assert kept == pytest.approx([0.890, 0.898, 0.903, 0.904], abs=1e-3)
-    assert np.all(kept >= az.separation_lower(1 / L) * L)
-    assert lim.separation_limit(1e-5, 10**4) == pytest.approx(lim.separation_asymptotic(1e-5, 1e4), rel=3e-4)
-    control = lim.separation_limit(0.5, [32, 128]) / 0.5
+    assert np.all(kept >= 0.5)
+    control = az.separation_limit(0.5, [32, 128]) / 0.5
     assert control == pytest.approx([0.351, 0.125], abs=1e-3)  # without δ ≤ 1/L it shrinks by more than 2
     # the base case: 1 − ⟨x_i, x_j⟩² = δ²(1 − δ²/4) ≥ ¾δ² up to δ = 1 alone
     delta = np.array([0.3, 1, 1.01, 2])
-    assert lim.separation_limit(delta, -1) ** 2 == pytest.approx(delta**2 * (1 - delta**2 / 4), abs=1e-15)
+    assert az.separation_limit(delta, -1) ** 2 == pytest.approx(delta**2 * (1 - delta**2 / 4), abs=1e-15)
 
 
 def gap(alpha, delta, left_out):
@@ -378,7 +185,7 @@ def test_constants_of_lemma_93():
     assert np.all(miss > 2.2 * az.claim94_miss(n))
     left = 1 - (n - 1) * miss
     assert left.min() == pytest.approx(0.718, abs=1e-3)  # not ¾
-    assert first * left.min() >= az.claim94_count(100, 1, 1) / 100  # yet the count of the claim holds
+    assert first * left.min() >= 1 / 40  # yet the count of the claim holds
     # the event of θ(ĝ₂)_k, and the constant of the lemma with and without the factor ¼
     assert norm.cdf(1 / math.sqrt(2)) - norm.cdf(5 / (9 * math.sqrt(2))) >= 0.1
     printed, own = (az.lem93_lower(1, 100, 1, 1, 1, form) / 100 for form in ("printed", "corrected"))
@@ -393,17 +200,6 @@ def test_fact96_holds_for_mean_0_alone():
     assert norm.sf(0.5 - 1) + norm.cdf(-0.5 - 1) > az.fact96_tail(0.5, 1)[1]  # mean 1
 
 
-def test_lem93_infimum_is_the_least_of_the_constrained_minima():
-    a = np.random.default_rng(4).normal(size=(5, 8))
-    H = a @ a.T
-    minima = []
-    for i in range(5):
-        rest = [j for j in range(5) if j != i]
-        v = np.insert(-np.linalg.solve(H[np.ix_(rest, rest)], H[rest, i]), i, 1)
-        minima.append(v @ H @ v)
-    assert lim.lem93_infimum(H) == pytest.approx(min(minima), rel=1e-12)
-
-
 def test_the_gradient_at_initialization_is_within_lemma_93():
     rng, m, n, delta = np.random.default_rng(5), 2000, 6, 0.2
     angle = 2 * math.asin(delta / 2) * np.arange(n)  # neighbours at distance δ
@@ -411,7 +207,7 @@ def test_the_gradient_at_initialization_is_within_lemma_93():
     h = np.maximum(x @ rng.normal(0, math.sqrt(2 / m), (2, m)), 0)
     on = h @ rng.normal(0, math.sqrt(2 / m), (m, m)) >= 0
     H = (on * rng.normal(size=m) ** 2) @ on.T * (h @ h.T)
-    assert lim.lem93_infimum(H) >= az.lem93_lower(1, m, 1, n, delta)
+    assert 1 / np.linalg.inv(H).diagonal().max() >= az.lem93_lower(1, m, 1, n, delta)
     assert np.linalg.eigvalsh(H)[-1] <= az.grad_upper(1, m, 1, n)
 
 
@@ -433,12 +229,12 @@ def test_one_layer_limits_on_a_drawn_layer(omega):
     g, B = layer(m, d, 6)
     total = np.sum(B[g >= 0] ** 2)
     flips = cheapest(g**2, g**2, omega**2)
-    assert len(flips) == pytest.approx(lim.sign_changes_onelayer(m, omega), rel=0.03)
+    assert len(flips) == pytest.approx(az.sign_changes_onelayer(m, omega), rel=0.03)
     flips = cheapest(g**2, np.abs(g / B), omega**2)
-    assert math.sqrt(np.sum(B[flips] ** 2) / total) == pytest.approx(lim.thm5a_onelayer(omega), rel=0.02)
+    assert math.sqrt(np.sum(B[flips] ** 2) / total) == pytest.approx(az.thm5a_onelayer(omega), rel=0.02)
     off = np.flatnonzero(g < 0)
     flips = off[cheapest(g[off] ** 2, np.abs(g[off] / B[off]), omega**2)]
-    assert np.sum(B[flips] ** 2) / total == pytest.approx(lim.thm5c_onelayer(omega), rel=0.03)
+    assert np.sum(B[flips] ** 2) / total == pytest.approx(az.thm5c_onelayer(omega), rel=0.03)
 
 
 @pytest.mark.parametrize("omega", [0.003, 0.02])
@@ -455,19 +251,19 @@ def test_largest_linearisation_error_of_a_drawn_layer(omega):
         low, high = (middle, high) if np.linalg.norm(move(middle)) < omega else (low, middle)
     v = move(low)
     error = B @ (np.maximum(g + v, 0) - np.maximum(g, 0) - (g >= 0) * v)
-    assert error == pytest.approx(lim.thm5b_onelayer(omega, m, d), rel=0.02)
+    assert error == pytest.approx(az.thm5b_onelayer(omega, m, d), rel=0.02)
 
 
 def test_constants_of_the_one_layer_limits():
-    constants = [lim.sign_changes_onelayer(9, 1) / 9, lim.thm5a_onelayer(1), lim.thm5b_onelayer(1, 9, 1) / 3]
-    assert [*constants, lim.thm5c_onelayer(1)] == pytest.approx([0.985, 1.640, 0.456, 1.694], abs=6e-4)
-    assert lim.sign_changes_random(9, 1e-6) / 9e-6 == pytest.approx(0.1125, abs=1e-4)
+    constants = [az.sign_changes_onelayer(9, 1) / 9, az.thm5a_onelayer(1), az.thm5b_onelayer(1, 9, 1) / 3]
+    assert [*constants, az.thm5c_onelayer(1)] == pytest.approx([0.985, 1.640, 0.456, 1.694], abs=6e-4)
+    assert az.sign_changes_random(9, 1e-6) / 9e-6 == pytest.approx(0.1125, abs=1e-4)
 
 
 def test_sign_changes_of_a_random_layer():
     m, omega, rng = 400_000, 0.4, np.random.default_rng(8)
     g, change = rng.normal(0, math.sqrt(2 / m), m), rng.normal(0, omega / 2 / math.sqrt(m), m)
-    assert np.sum((g >= 0) != (g + change >= 0)) == pytest.approx(lim.sign_changes_random(m, omega), rel=0.02)
+    assert np.sum((g >= 0) != (g + change >= 0)) == pytest.approx(az.sign_changes_random(m, omega), rel=0.02)
     W = rng.normal(0, omega / 2 / math.sqrt(400), (400, 400))
     assert np.linalg.norm(W, 2) == pytest.approx(omega, rel=0.03)
 
@@ -476,19 +272,17 @@ def test_claim83_at_the_sizes_of_corollary_84_is_lemma_82():
     m, omega, L = 5000, np.array([1e-6, 1e-3]), 7
     flips, size = az.claim83(m, omega * L**1.5, omega ** (2 / 3) * L / math.sqrt(m))
     assert flips == pytest.approx(2 * az.sign_changes(m, omega, L), rel=1e-12)
-    assert size == pytest.approx(2 * az.hidden_change_parts(omega, L, m)[0], rel=1e-12)
-    # Lemma 8.2a meets the corollary's condition up to ω = L^(−9/2) log^(−3/2) m
-    edge = L**-4.5 * math.log(m) ** -1.5
-    assert az.hidden_change_parts(edge, L, m)[1] == pytest.approx(edge ** (2 / 3) * L / math.sqrt(m), rel=1e-12)
-    first, second = az.hidden_change_parts(omega, L, m)
-    assert second * math.sqrt(m) == pytest.approx(az.hidden_change(omega, L, m), rel=1e-12)
-    assert np.all(first < az.hidden_change(omega, L, m))
+    assert size == pytest.approx(2 * omega * L**1.5, rel=1e-12)
 
 
-def test_the_forms_of_lemma_87_agree():
+def backward_change(omega, L, m, d):
+    """Lemma 8.7 with the sign changes of Lemma 8.2."""
+    return az.backward_change(az.sign_changes(m, omega, L), omega, L, m, d)
+
+
+def test_lemma_87_at_the_sign_changes_of_lemma_82():
     m, L, d, omega = 5000, 4, 2, np.array([1e-6, 1e-3, 0.1])
-    exact = az.backward_change(az.sign_changes(m, omega, L), omega, L, m, d)
-    ratio = (exact / az.backward_change_at_radius(omega, L, m, d)) ** 2
+    ratio = backward_change(omega, L, m, d) ** 2 / (omega ** (2 / 3) * L**4 * m * math.log(m) / d)
     assert ratio - 1 == pytest.approx(omega ** (4 / 3) / (L * math.log(m)), rel=1e-6)
 
 
@@ -520,7 +314,7 @@ def test_the_gradient_changes_little_within_the_radius_of_theorem_3():
     assert change / az.grad_lower(n * largest, m, d, n, delta) == pytest.approx(1 / math.log(m), rel=1e-10)
     # (10.2) from its two parts: the second is the smaller one
     omega = az.thm3_radius(n, L, delta, m)
-    parts = az.backward_change_at_radius(omega, L, m, d) + az.backward_norm(m, d) * az.hidden_change(omega, L, m)
+    parts = backward_change(omega, L, m, d) + math.sqrt(m / d) * az.hidden_change(omega, L, m)
     assert az.gradient_change(1, omega, L, m, d, 1) < parts**2 < 1.01 * az.gradient_change(1, omega, L, m, d, 1)
 
 
@@ -528,7 +322,7 @@ def test_semismoothness_is_theorem_5b_layer_by_layer():
     omega, L, m, d = 1e-4, 7, 5000, 3
     printed, own = (az.semismooth_terms(1, omega, 1, L, m, d, omega, form)[0] for form in ("printed", "corrected"))
     assert own == pytest.approx(az.thm5b(omega, L, m, d), rel=1e-12)  # (14.1) adds up the layers
-    assert printed == pytest.approx(omega * az.backward_change_at_radius(omega, L, m, d), rel=1e-12)  # (11.5)
+    assert printed == pytest.approx(omega * backward_change(omega, L, m, d), rel=1e-6)  # (11.5)
     # the sum over n outputs of ½‖B(h − ȟ)‖²
     quadratic = az.semismooth_terms(1, 0.01, 4, L, m, d, omega)[1]
     assert quadratic == pytest.approx(4 * az.claim112(0.01, L, m, d)[1] ** 2, rel=1e-12)
@@ -553,8 +347,6 @@ def test_theorem_5_where_its_parts_meet():
     assert free == pytest.approx([math.sqrt(0.5)] * 2, rel=1e-12)
     falls = az.thm5b(5 / np.sqrt(m), 3, m, 2) / np.sqrt(np.log(m))
     assert falls[1] / falls[0] == pytest.approx(1e4 ** (-1 / 6), rel=1e-12)
-    omega = az.omega_range(m, 3, 2)[1]
-    assert np.all(az.thm5b_smooth(omega, 3, m, 2) < az.thm5b(omega, 3, m, 2))
 
 
 def test_remark_41_trades_the_zero_order_term_for_the_linearisation():
@@ -566,7 +358,7 @@ def test_remark_41_trades_the_zero_order_term_for_the_linearisation():
 
 def test_theorem_1_at_the_papers_width():
     n, L, delta, d = np.array([[10, 3, 0.5, 1], [1000, 20, 0.05, 10]]).T
-    m = az.thm1_width(n, L, delta, d)
+    m = 10 ** az.thm1_log10_width(n, L, delta, d)
     assert m == pytest.approx([1.2e42, 1.2e111], rel=0.05)
     assert m == pytest.approx(n**24 * L**12 * d * np.log(m) ** 5 / delta**8, rel=1e-10)
     assert az.thm1_movement(n, delta, m, d) == pytest.approx(az.thm1_radius(n, L, delta, m), rel=1e-9)
@@ -589,7 +381,7 @@ def test_theorem_1_movement_is_the_sum_of_its_steps():
     n, L, delta, m, d = 2, 1, 0.9, 500, 3
     eta = az.thm1_lr(n, L, delta, m, d)
     rate = az.thm1_rate(eta, delta, m, n, d)
-    F = az.init_objective(n, m) * (1 - rate) ** np.arange(4000)
+    F = n * math.log(m) ** 2 * (1 - rate) ** np.arange(4000)
     moved = np.sum(eta * np.sqrt(az.grad_upper(F, m, d, n)))
     assert moved / az.thm1_movement(n, delta, m, d) == pytest.approx(2, rel=0.01)
 
@@ -597,11 +389,11 @@ def test_theorem_1_movement_is_the_sum_of_its_steps():
 @pytest.mark.parametrize("b", [1, 20, 400])
 def test_theorem_2_needs_the_corrected_width(b):
     n, L, delta, d = 400, 5, 0.1, 3
-    printed, own = (az.thm2_width(n, L, delta, d, b, form) for form in ("printed", "corrected"))
+    printed, own = (10 ** az.thm2_log10_width(n, L, delta, d, b, form) for form in ("printed", "corrected"))
     excess = az.thm2_movement(n, delta, printed, d, b) / az.thm1_radius(n, L, delta, printed)
     assert excess == pytest.approx(math.sqrt(n) / b, rel=1e-9)  # too narrow for b < √n
     assert az.thm2_movement(n, delta, own, d, b) == pytest.approx(az.thm1_radius(n, L, delta, own), rel=1e-9)
-    gradient_descent = az.thm1_width(n, L, delta, d)
+    gradient_descent = 10 ** az.thm1_log10_width(n, L, delta, d)
     logs = (math.log(own) / math.log(gradient_descent)) ** 5
     assert own / gradient_descent == pytest.approx(n / b * logs, rel=1e-9)
 
@@ -619,7 +411,7 @@ def test_theorem_2s_step_size_makes_the_martingale_small():
     assert own == pytest.approx(eta * math.sqrt(az.grad_upper(1, m, d, n, L) * batch), rel=1e-12)
     assert rate * az.thm2_iters(n, L, delta, b, m, eps) == pytest.approx(math.log(n * math.log(m) / eps), rel=1e-10)
     # (13.1): T₀ = 1/rate steps of size η √(n²m/(bd)) √(n log²m)
-    moved = eta * math.sqrt(n**2 / b * az.grad_upper(az.init_objective(n, m), m, d)) / rate
+    moved = eta * math.sqrt(n**2 / b * az.grad_upper(n * math.log(m) ** 2, m, d)) / rate
     assert moved == pytest.approx(az.thm2_movement(n, delta, m, d, b), rel=1e-10)
 
 
@@ -635,8 +427,6 @@ def test_widths_beyond_double_precision():
     with mp.workdps(40):
         exact = log10_fixed_point(mp.mpf(10) ** (24 * 15 + 12 * 3 + 1 + 8 * 8))
     assert log10 == pytest.approx(float(exact), rel=1e-13)
-    with pytest.warns(RuntimeWarning, match="overflow"):
-        assert az.thm1_width(1e15, 1e3, 1e-8, 10) == math.inf
     assert az.thm2_log10_width(1e15, 1e3, 1e-8, 10, 1, "corrected") == pytest.approx(log10 + 15, abs=0.1)
 
 
@@ -704,7 +494,7 @@ def test_norms_of_the_locally_connected_net():
         sizes = np.sqrt(variance * (parts**2).sum(1, keepdims=True))
         return np.maximum(sizes * rng.normal(size=(positions, m)), 0)
 
-    start, last = lim.cnn_gains(m, q, positions)
+    start, last = az.cnn_gains(m, q, positions)
     assert np.sum(next_layer(ring(x, positions, q), 2 / math.sqrt(q * m)) ** 2) == pytest.approx(start, rel=0.05)
     h = next_layer(ring(x, positions, q), 2 / (q * m))
     assert np.sum(h**2) == pytest.approx(1, rel=0.05)
@@ -715,32 +505,17 @@ def test_norms_of_the_locally_connected_net():
     for _ in range(4):
         drive = np.concatenate([ring(h, positions, q), np.full((positions, 1), tau)], axis=1)
         h = next_layer(drive, 2 / (q * m))
-    assert np.sum(h**2) == pytest.approx(lim.cnn_norm_sq(begin, tau, positions, q, 4), rel=0.05)
+    assert np.sum(h**2) == pytest.approx(az.cnn_norm_sq(begin, tau, positions, q, 4), rel=0.05)
 
 
 def test_residual_nets():
-    rng, m, L, omega = np.random.default_rng(11), 300, 12, 0.1
+    rng, m, L = np.random.default_rng(11), 300, 12
     tau = az.resnet_tau(L, m, c=0.5)
     W = rng.normal(0, math.sqrt(2 / m), (L, m, m))
     product, h = np.eye(m), np.maximum(rng.normal(0, math.sqrt(2 / m), m), 0)
-    moved, ratios = h, []
     for l in range(L):
         g = h + tau * W[l] @ h
         product = ((g >= 0)[:, None] * (np.eye(m) + tau * W[l])) @ product
-        # W′ of norm ω that pushes along h
-        moved = np.maximum(moved + tau * W[l] @ moved + tau * omega * np.linalg.norm(moved) * h / np.linalg.norm(h), 0)
         h = np.maximum(g, 0)
-        ratios.append(np.linalg.norm(moved - h))
-    assert np.linalg.norm(product, 2) <= lim.resnet_product(tau, L)
-    assert lim.resnet_product(tau, L) > 1.2 > 1.01
-    layers = np.arange(1, L + 1)
-    assert ratios == pytest.approx(az.resnet_hidden_change(tau, omega, layers, "corrected"), rel=0.15)
-    assert ratios[-1] > 10 * az.resnet_hidden_change(tau, omega, L)
-
-
-def test_integer_arrays_broadcast_without_overflow():
-    n = np.array([[10], [10**5]])
-    assert az.thm1_iters(n, 3, np.array([0.1, 0.5]), 0.1).shape == (2, 2)
-    assert az.thm1_lr(n, 3, 0.5, 10**30, 1)[1, 0] == pytest.approx(0.5 / 9e50)
-    assert az.thm2_width(n, 3, 0.5, 1, [1, 10]).shape == (2, 2)
-    assert lim.separation_limit(np.array([[0.1], [0.2]]), [0, 1, 5]).shape == (2, 3)
+    assert np.linalg.norm(product, 2) <= az.resnet_product(tau, L)
+    assert az.resnet_product(tau, L) > 1.2 > 1.01

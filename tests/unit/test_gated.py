@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.models.gated import GatedRuns
-from overparam.models.gated_table import TabulatedRuns, pack, unpack
+from overparam.experiments.noy2021 import GateChanges, GradientChange
+from overparam.models.gated import GatedRuns, TabulatedRuns, pack, unpack
 from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
 from overparam.training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
@@ -71,7 +71,7 @@ def test_training_is_autograds_gradient_descent(kind, batched, form):
     net = runs_of(kind, (4, 4, 7))
     log = {
         "distance": lambda run: run.distances(200),
-        "gradient": lambda run: run.gradient_change(RegressionLoss(y, form)),
+        "gradient": GradientChange(RegressionLoss(y, form)),
     }
     schedule = {"distance": [0, steps], "gradient": range(steps)}
     history = gradient_descent(net, x, RegressionLoss(y, form), etas, steps, log=log, at=schedule, batched=batched)
@@ -100,12 +100,13 @@ def test_a_change_of_the_gradient_keeps_its_digits_in_either_form():
     for n in (6, 20):
         x, y = unit_inputs(n), targets(n)
         loss, run = RegressionLoss(y), runs_of("grelu").descent(x, 0)
-        run.gradient_change(loss)
+        change = GradientChange(loss)
+        change(run)
         before = [z.T @ h for z, h in zip(run.sensitivities(loss(run.forward())[1]), run.h, strict=False)]
         run.descend(loss(run.forward())[1] * 1e-10)
         after = [z.T @ h for z, h in zip(run.sensitivities(loss(run.forward())[1]), run.h, strict=False)]
         expected = sum((b - a).square().sum() for a, b in zip(before, after, strict=True)).sqrt()
-        assert run.gradient_change(loss)[0].item() == pytest.approx(expected.item(), rel=1e-5)
+        assert change(run)[0].item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_kinds_share_everything_but_the_gates_and_dtypes_share_the_draw():
@@ -143,7 +144,7 @@ def test_blocks_make_up_the_same_frozen_net(monkeypatch):
 
 def test_psi_of_low_rank_and_psi_that_is_given():
     net, h = GatedRuns("grelu", D, 200, 1, seeds=[0], psi_rank=50), torch.rand(3, 200, dtype=torch.float64)
-    U, V = (net._drawn(p, 0, 1, s, v, h) for p, s, v in (("U", (200, 50), 1 / 50), ("V", (50, 200), 2 / 200)))
+    U, V = (net._drawn(part, 0, 1, h) for part in "UV")
     assert (U @ V).square().mean().item() == pytest.approx(2 / 200, rel=0.05)
     expected = h @ (U @ V).T > 0
     assert torch.equal(net.gates(0, h)[0] > 0, expected)
@@ -173,9 +174,9 @@ def test_prediction_gates_and_dead_units_at_other_inputs(kind):
         alone, there = net.descent(unit_inputs(), r), net.descent(other, r)
         torch.testing.assert_close(alone.predict(other), there.forward())
         torch.testing.assert_close(both.predict(other)[r], there.forward())
+        assert all(torch.equal(a.bool(), b.bool()) for a, b in zip(alone.gates_at(other), there.gates, strict=True))
+        assert all(torch.equal(a[r].bool(), b.bool()) for a, b in zip(both.gates_at(other), there.gates, strict=True))
         dead = [1 - (gate.bool().sum(0) > 0).double().mean().item() for gate in there.gates]
-        assert alone.dead(other).tolist() == pytest.approx(dead)
-        assert both.dead(other)[r].tolist() == pytest.approx(dead)
         assert there.dead().tolist() == pytest.approx(dead)
 
 
@@ -183,14 +184,15 @@ def test_prediction_gates_and_dead_units_at_other_inputs(kind):
 def test_gate_changes_are_hamming_distances(kind):
     loss, other = RegressionLoss(targets()), unit_inputs(30, seed=5)
     run = runs_of(kind).descent(unit_inputs(), 0)
-    assert run.gate_changes(other).isnan()
-    before = run._gates_at(other)
+    changes = GateChanges(other)
+    assert changes(run).isnan()
+    before = run.gates_at(other)
     run.descend(loss(run.forward())[1] * 0.05)
-    after = run._gates_at(other)
+    after = run.gates_at(other)
     expected = np.mean([(a != b).double().mean().item() for a, b in zip(before, after, strict=True)])
-    assert run.gate_changes(other).item() == pytest.approx(expected)
+    assert changes(run).item() == pytest.approx(expected)
     assert (expected > 0) == (kind == "relu")
-    assert run.gate_changes(other).item() == 0
+    assert changes(run).item() == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -247,7 +249,7 @@ def test_batches_by_row_numbers_are_autograds_stochastic_descent(kind, batched):
     x, y, eta, epochs = unit_inputs(10), targets(8), 4e-4, 3
     net = TabulatedRuns(kind, x, M, DEPTH, OUT, seeds=[0, 1])
     train, test = net.rows(0, 8), net.rows(8)
-    log = {"test": lambda run: run.predict(test), "dead": lambda run: run.dead(train)}
+    log = {"test": lambda run: run.predict(test), "gates": lambda run: torch.stack(run.gates_at(train), -3)}
     loss = RegressionLoss(y)
     history = stochastic_gradient_descent(
         net, train, loss, eta, epochs, batch=3, seed=5, log=log, at=[epochs], batched=batched
@@ -265,8 +267,8 @@ def test_batches_by_row_numbers_are_autograds_stochastic_descent(kind, batched):
         expected = by_hand(net, W, x[8:], r).detach().numpy()
         np.testing.assert_allclose(history.logs["test"][r, 0], expected, rtol=1e-9)
     if kind == "grelu":
-        plain = runs_of(kind, (0, 1)).descent(x[:8], 1).dead()
-        np.testing.assert_array_equal(history.logs["dead"][1, 0], plain)
+        plain = runs_of(kind, (0, 1)).descent(x[:8], 1).gates
+        np.testing.assert_array_equal(history.logs["gates"][1, 0], torch.stack(plain))
 
 
 def test_a_run_beyond_the_limit_has_diverged_and_the_others_go_on():

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.experiments import noy2021_lem1, noy2021_thm3
+from overparam.experiments import noy2021_lem1
 from overparam.experiments import noy2021_subnetworks as parts
 from overparam.models.gated import GatedRuns
-from overparam.theory.finite_kernels import ntk_gram
+from overparam.theory.finite_kernels import layer_grams, ntk_gram
 
 KINDS = ["grelu", "relu"]
 N, D, OUT, M, DEPTH = 5, 6, 3, 40, 4
@@ -109,16 +109,12 @@ def test_mean_cosines():
     torch.testing.assert_close(both, torch.tensor([mean.item(), 1.0], dtype=torch.float64))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_are_autograds(kind):
-    run, y = opened(kind), targets()
-    W = [w.clone().requires_grad_() for w in run.W]
-    run.forward()
-    h = run.h[0]
-    for w, gate in zip(W, run.gates, strict=True):
-        h = (h @ w.T) * gate
-    loss = (h @ run.B.T - y).square().sum() / 2
-    torch.testing.assert_close(noy2021_lem1.gradients(run, y), list(torch.autograd.grad(loss, W)))
+def gradients(run, y):
+    return [z.T @ h for z, h in zip(run.sensitivities(run.forward() - y), run.inputs_of_layers(), strict=True)]
+
+
+def stepped(run, y, eta):
+    return run.at([W - eta * g for W, g in zip(run.W, gradients(run, y), strict=True)])
 
 
 @pytest.mark.parametrize("eta", [1e-5, 3e-4, 3e-3])
@@ -134,7 +130,7 @@ def test_lemma_1_is_an_identity(eta, out):
 def test_the_parts_of_lemma_1_are_those_of_the_paper():
     """Self and cross by their own formulas, Delta by its 2^L - L - 1 terms."""
     run, y, eta = opened("grelu"), targets(), 1e-3
-    e, slopes, step = run.forward() - y, noy2021_lem1.gradients(run, y), noy2021_lem1.step_parts(run, y, eta)
+    e, slopes, step = run.forward() - y, gradients(run, y), noy2021_lem1.step_parts(run, y, eta)
     for i in range(N):
         own = cross = higher = 0
         for k in range(1, DEPTH + 1):
@@ -160,7 +156,7 @@ def test_a_relu_net_changes_its_gates_and_leaves_the_prediction():
     predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
     assert step["flips"] > 0
     assert (predicted - step["change"]).norm() / step["change"].norm() > 1e-2
-    after = noy2021_thm3.moved(run, [-eta * g for g in noy2021_lem1.gradients(run, targets())])
+    after = stepped(run, targets(), eta)
     moves = torch.einsum("ipd,id->ip", step["change"], run.x)
     torch.testing.assert_close(moves, after.forward() - run.forward())
 
@@ -182,7 +178,7 @@ def test_lemma_2_holds_with_the_square_and_not_without():
             printed = noy2021_lem1.step_bound(run, y, eta, run.x)
             corrected = noy2021_lem1.step_bound(run, y, eta, run.x, form="corrected")
             before = (run.forward() - y).square().sum() / 2
-            after = noy2021_thm3.moved(run, [-eta * g for g in noy2021_lem1.gradients(run, y)]).forward()
+            after = stepped(run, y, eta).forward()
             assert printed["change"].item() == pytest.approx(((after - y).square().sum() / 2 - before).item(), rel=1e-6)
             assert corrected["change"] <= corrected["bound"]
             broken += (printed["change"] > printed["bound"]).item()
@@ -218,48 +214,43 @@ def gradients_of_outputs(run):
     return torch.stack(rows)
 
 
+def changes(run, how, size):
+    """Of every layer: Gaussian, or of rank one along the gradient of the outputs' sum at input 2."""
+    if how == "gaussian":
+        generator = torch.Generator().manual_seed(1)
+        return [torch.randn(M, M, generator=generator, dtype=torch.float64) * size / (2 * M**0.5) for _ in run.W]
+    one = torch.zeros(N, OUT, dtype=torch.float64)
+    one[2] = 1
+    rows = [z.T @ h for z, h in zip(run.sensitivities(one), run.inputs_of_layers(), strict=True)]
+    return [row * size / row.norm() for row in rows]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ["gaussian", "gradient"])
 def test_ratios_of_gradients_and_kernels(kind, how):
     run = opened(kind)
     run.forward()
     for size in (0.3, 1e-7):
-        other = noy2021_thm3.moved(run, noy2021_thm3.perturbation(run, how, size, seed=1, example=2))
+        other = run.at([W + change for W, change in zip(run.W, changes(run, how, size), strict=True)])
         a, b = gradients_of_outputs(run), gradients_of_outputs(other)
-        torch.testing.assert_close(
-            noy2021_thm3.gradient_ratio(run, other), (b - a).norm(dim=-1) / a.norm(dim=-1), rtol=1e-6, atol=0
-        )
+        ratio = parts.gradient_ratio(run, other)
+        torch.testing.assert_close(ratio, (b - a).norm(dim=-1) / a.norm(dim=-1), rtol=1e-6, atol=0)
         K, K2 = (torch.einsum("ipw,jpw->pij", g, g) for g in (a, b))
-        torch.testing.assert_close(noy2021_thm3.output_kernels(run), K)
+        for p in range(OUT):
+            torch.testing.assert_close(layer_grams(run, p).sum(0), K[p])
         root = K.diagonal(dim1=1, dim2=2).sqrt()
         expected = (K2 - K).abs() / (root[:, :, None] * root[:, None, :])
-        torch.testing.assert_close(noy2021_thm3.kernel_change(run, other), expected, rtol=1e-5, atol=1e-13)
-        R = noy2021_thm3.gradient_ratio(run, other).T
+        torch.testing.assert_close(parts.kernel_change(run, other), expected, rtol=1e-5, atol=1e-13)
+        R = ratio.T
         bound = R[:, :, None] + R[:, None, :] + R[:, :, None] * R[:, None, :]
-        assert (noy2021_thm3.kernel_change(run, other) <= bound * (1 + 1e-9)).all()
-
-
-def test_perturbations_have_their_norms_and_directions():
-    run = opened("grelu", m=300)
-    for change in noy2021_thm3.perturbation(run, "gaussian", 0.7, seed=3):
-        assert torch.linalg.matrix_norm(change, 2).item() == pytest.approx(0.7, rel=0.05)
-    one = torch.zeros(N, OUT, dtype=torch.float64)
-    one[2] = 1
-    for change, z, h in zip(
-        noy2021_thm3.perturbation(run, "gradient", 0.7, example=2), run.sensitivities(one), run.h, strict=False
-    ):
-        assert torch.linalg.matrix_norm(change, 2).item() == pytest.approx(0.7)
-        gradient = z.T @ h
-        torch.testing.assert_close(change, gradient * (0.7 / gradient.norm()))
-    with pytest.raises(ParameterError, match="gaussian or gradient"):
-        noy2021_thm3.perturbation(run, "trained", 1.0)
+        assert (parts.kernel_change(run, other) <= bound * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_moved_net_leaves_the_first_as_it_was(kind):
+def test_a_net_at_other_weights_leaves_the_first_as_it_was(kind):
     run = opened(kind)
     y, h = run.forward().clone(), [layer.clone() for layer in run.h]
-    other = noy2021_thm3.moved(run, [torch.ones(M, M, dtype=torch.float64) for _ in run.W])
+    other = run.at([W + 1 for W in run.W])
     assert not torch.allclose(other.forward(), y)
     assert all(torch.equal(a, b) for a, b in zip(run.h, h, strict=True))
     torch.testing.assert_close(run.forward(), y)

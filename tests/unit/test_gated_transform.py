@@ -8,8 +8,7 @@ import torch
 
 from overparam.bounds import noy2021
 from overparam.errors import ParameterError
-from overparam.experiments import noy2021_depth, noy2021_lowrank, noy2021_speed
-from overparam.experiments.noy2021_timings import interleaved, relative
+from overparam.experiments import noy2021_depth, noy2021_sec44
 from overparam.models.gated import GatedRuns
 from overparam.theory import equivalent_relu
 from overparam.theory.finite_kernels import initial_lambda_max
@@ -192,68 +191,68 @@ def test_truncated_factors_are_the_nearest_and_nonnegative_ones_open_every_gate(
     x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
     run = net.descent(x, 0)
     for rank in (4, 64):
-        made = noy2021_lowrank.factors(net, rank, "svd", x)
+        made = noy2021_sec44.factors(net, rank, "svd", x)
         s = torch.linalg.svdvals(net.psi(0, 1, x))
         expected = (s[rank:].square().sum() / s.square().sum()).sqrt()
-        assert noy2021_lowrank.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(
+        assert noy2021_sec44.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(
             expected.item(), abs=1e-12
         )
-    agreement, opened = noy2021_lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
+    agreement, opened = noy2021_sec44.gate_agreement(run, net.with_psi(made).descent(x, 0))
     assert agreement.tolist() == [1.0, 1.0]
     assert opened.tolist() == pytest.approx([gate.double().mean().item() for gate in run.gates])
-    made = noy2021_lowrank.factors(net, 5, "nonnegative", x)
+    made = noy2021_sec44.factors(net, 5, "nonnegative", x)
     assert all((part >= 0).all() for pair in made for part in pair)
     psi = net.psi(0, 1, x).clamp(min=0)
     s = torch.linalg.svdvals(psi)
-    assert (s[5:].square().sum() / s.square().sum()).sqrt() <= noy2021_lowrank.relative_error(psi, made[0]) < 0.8
-    _, opened = noy2021_lowrank.gate_agreement(run, net.with_psi(made).descent(x, 0))
+    assert (s[5:].square().sum() / s.square().sum()).sqrt() <= noy2021_sec44.relative_error(psi, made[0]) < 0.8
+    _, opened = noy2021_sec44.gate_agreement(run, net.with_psi(made).descent(x, 0))
     assert opened.tolist() == [1.0, 1.0]
 
 
 def test_gates_by_blocks_are_equal_within_blocks():
     x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
-    run = net.with_psi(noy2021_lowrank.factors(net, 8, "blocks", x)).descent(x, 0)
+    run = net.with_psi(noy2021_sec44.factors(net, 8, "blocks", x)).descent(x, 0)
     for gate in run.gates:
         assert torch.equal(gate, gate[:, ::8].repeat_interleave(8, 1))
         assert 0.2 < gate.double().mean() < 0.8
     for how, match in (("blocks", "equal blocks"), ("qr", "svd, nonnegative or blocks")):
         with pytest.raises(ParameterError, match=match):
-            noy2021_lowrank.factors(net, 9, how, x)
+            noy2021_sec44.factors(net, 9, how, x)
 
 
 def test_products_of_open_gates_alone():
     m, block = 40, 8
     gate = torch.tensor([1.0, 1, 0, 1, 0])
-    spans = noy2021_speed.open_spans(gate, block)
+    spans = noy2021_sec44.open_spans(gate, block)
     assert spans == [(0, 16), (24, 32)]
     W, h, opened = torch.rand(m, m), torch.rand(m), gate.repeat_interleave(block)
-    found = noy2021_speed.open_product(W, h, spans, [(0, m)], torch.zeros(m))
+    found = noy2021_sec44.open_product(W, h, spans, [(0, m)], torch.zeros(m))
     torch.testing.assert_close(found, (W @ h) * opened)
-    found = noy2021_speed.open_product(W, h, spans, spans, torch.zeros(m))
+    found = noy2021_sec44.open_product(W, h, spans, spans, torch.zeros(m))
     torch.testing.assert_close(found, (W @ (h * opened)) * opened)
 
 
 def test_inference_by_blocks_has_the_outputs_of_the_net():
     x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 4, 2, seeds=[0])
     for blocks in (4, 16):
-        made = noy2021_lowrank.factors(net, blocks, "blocks", x)
+        made = noy2021_sec44.factors(net, blocks, "blocks", x)
         run = net.with_psi(made).descent(x, 0)
-        fast = noy2021_speed.BlockInference(run, made)
+        fast = noy2021_sec44.BlockInference(run, made)
         torch.testing.assert_close(torch.stack([fast(point) for point in x]), run.forward())
 
 
 def test_ways_to_compute_a_layer_give_what_they_say():
     options = {"seed": 0, "dtype": torch.float64, "device": "cpu"}
-    W, h, _, gate = noy2021_speed._draws(32, 6, 0, torch.float64, "cpu")
-    ways = noy2021_speed.batch_products(32, 6, **options)
+    W, h, _, gate = noy2021_sec44._draws(32, 6, 0, torch.float64, "cpu")
+    ways = noy2021_sec44.batch_products(32, 6, **options)
     torch.testing.assert_close(ways["dense"](), h @ W.T)
     torch.testing.assert_close(ways["ReLU"](), (h @ W.T).clamp(min=0))
     for name in ("bool gates", "bit gates"):
         torch.testing.assert_close(ways[name](), (h @ W.T) * gate)
     assert {"50% zeros", "90% zeros backward", "dense backward"} <= set(ways)
-    W, h, _, gate = noy2021_speed._draws(32, 1, 0, torch.float64, "cpu")
+    W, h, _, gate = noy2021_sec44._draws(32, 1, 0, torch.float64, "cpu")
     h, gate = h[0], gate[0]
-    ways, full = noy2021_speed.single_products(32, 4, **options), W @ h
+    ways, full = noy2021_sec44.single_products(32, 4, **options), W @ h
     torch.testing.assert_close(ways["dense"]().clone(), full)
     ways["open blocks"]().zero_()
     for name in ("gathered rows", "gathering rows"):
@@ -264,14 +263,3 @@ def test_ways_to_compute_a_layer_give_what_they_say():
     opened = found[0] != 0
     torch.testing.assert_close(found[0][opened], full[opened])
     torch.testing.assert_close(found[1][opened], (W @ (h * opened))[opened])
-
-
-def test_times_are_taken_in_turn_and_compared_round_by_round():
-    calls = []
-    ways = {"a": lambda: calls.append("a"), "b": lambda: [calls.append("b"), sum(range(200_000))]}
-    times = interleaved(ways, "cpu", repeats=5, warmup=2)
-    assert "".join(calls) == "ab" * 7
-    assert times["a"].shape == (5,)
-    shares = relative(times, "b")
-    assert shares["b"] == (1.0, 1.0, 1.0)
-    assert shares["a"][1] <= shares["a"][0] <= shares["a"][2] < 1

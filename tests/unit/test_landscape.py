@@ -11,7 +11,7 @@ from overparam.errors import ParameterError
 from overparam.experiments import allenzhu2019_landscape as landscape
 from overparam.experiments import allenzhu2019_surfaces as landscape_figures
 from overparam.experiments.allenzhu2019_landscape import Objective, Probe, gradients, landscapes
-from overparam.models.cifar import cifar_net
+from overparam.models.convolutional import cifar_net
 from overparam.record import checks
 from overparam.training.autograd import Recipe, error, train
 from overparam.training.checkpoints import Checkpoint

@@ -6,6 +6,7 @@ import torch
 
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.models.leaky import LeakyMLP
+from overparam.theory.finite_kernels import layer_grams
 from overparam.training import (
     Checkpoint,
     CrossEntropyLoss,
@@ -47,12 +48,26 @@ def test_gram_and_sensitivities_are_autograds(run):
     descent = net.descent(x, run)
     torch.testing.assert_close(descent.forward()[:, 0], outputs.detach())
     torch.testing.assert_close(descent.predict(x)[:, 0], outputs.detach())
-    for l, gram in enumerate(descent.gram()):
+    for l, gram in enumerate(layer_grams(descent)):
         rows = torch.stack([g[l].flatten() for g in grads])
         torch.testing.assert_close(gram, rows @ rows.T)
     rows = descent.sensitivities(torch.full((N, 1), 2.0, dtype=torch.float64))
     for l, (z, h) in enumerate(zip(rows, descent.inputs_of_layers(), strict=True)):
         torch.testing.assert_close(torch.einsum("im,ik->imk", z, h), torch.stack([2 * g[l] for g in grads]))
+
+
+@pytest.mark.parametrize("run", range(3))
+def test_at_other_weights_it_is_autograds(run):
+    net, x = net_of(2), inputs()
+    opened = net.descent(x, run)
+    opened.forward()
+    torch.testing.assert_close(torch.stack(opened.weights), net.W[run])
+    torch.testing.assert_close(opened.at(opened.weights).forward(), opened.forward())
+    W = [(2 * w).requires_grad_() for w in net.W[run]]
+    other, outputs = opened.at([w.detach() for w in W]), by_hand(net, run, W, x)
+    torch.testing.assert_close(other.forward(), outputs.detach())
+    v = torch.randn(N, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    torch.testing.assert_close(other.gradients(v), list(torch.autograd.grad((outputs * v).sum(), W)))
 
 
 def test_all_runs_at_once_give_the_gram_matrices_of_each():
@@ -62,7 +77,7 @@ def test_all_runs_at_once_give_the_gram_matrices_of_each():
     for run in range(3):
         alone = net.descent(x, run)
         alone.forward()
-        torch.testing.assert_close(together.gram()[run], alone.gram())
+        torch.testing.assert_close(layer_grams(together)[run], layer_grams(alone))
 
 
 @pytest.mark.parametrize("make", [lambda y: SquaredLoss(y, "sum"), lambda y: SquaredLoss(y, "mean"), CrossEntropyLoss])

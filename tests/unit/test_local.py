@@ -5,7 +5,7 @@ import functools
 import pytest
 import torch
 
-from overparam.bounds import allenzhu2019_limits as limits
+from overparam.bounds import allenzhu2019 as limits
 from overparam.errors import ParameterError
 from overparam.experiments.allenzhu2019_thm1 import JointRuns
 from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring, torus

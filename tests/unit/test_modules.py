@@ -8,15 +8,19 @@ import torch
 from overparam.data import load
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.experiments.guo2024 import module_curves
-from overparam.models.convolutional import LeakyCNN, LeakyViT
-from overparam.models.modules import LeakyUnit, parameter_count
-from overparam.models.sequence import LeakyLSTM
+from overparam.models.convolutional import LeakyCNN
+from overparam.models.modules import LeakyUnit
+from overparam.models.sequence import LeakyLSTM, LeakyViT
 from overparam.training import Recipe
 from overparam.training.descent import epoch_order
 
 SMALL_VIT = {"size": 8, "dim": 6, "layers": 2, "heads": 2, "head_dim": 3, "mlp": 10, "head": 12}
 SMALL_CNN = {"size": 8, "width": 3, "hidden": 5}
 cross_entropy = torch.nn.functional.cross_entropy
+
+
+def parameter_count(module):
+    return sum(p.numel() for p in module.parameters())
 
 
 def test_the_papers_sizes_have_the_papers_numbers_of_weights():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from overparam.bounds import allenzhu2019_limits as limits
+from overparam.bounds import allenzhu2019 as limits
 from overparam.data import load
 from overparam.models.deep_relu import ReLUNet, WideLayer
 from overparam.theory.perturbation import attacks

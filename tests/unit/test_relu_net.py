@@ -7,8 +7,7 @@ import torch
 
 from overparam.data import load
 from overparam.models.deep_relu import ReLUNet, ReLURuns, WideLayer, gram_root
-from overparam.models.leaky import LeakyMLP
-from overparam.models.leaky_direct import DirectDescent
+from overparam.models.leaky import LeakyDescent, LeakyMLP
 from overparam.training import SquaredLoss, gradient_descent
 
 P, M, D, L, N = 5, 12, 2, 3, 4
@@ -164,7 +163,7 @@ def test_it_is_the_leaky_net_of_slope_0_on_top_of_another_first_layer():
     net = ReLUNet(P, M, D, L, seed=3)
     h0 = net.forward(X.x_train)[1][0]
     slopes = torch.tensor([1.0, 0.0], dtype=torch.float64)
-    leaky, run = DirectDescent(torch.stack(net.W), net.B, slopes, h0), nets.descent(X.x_train, 0)
+    leaky, run = LeakyDescent(None, torch.stack(net.W), net.B, slopes, h0), nets.descent(X.x_train, 0)
     for _ in range(3):
         torch.testing.assert_close(leaky.forward(), run.forward())
         leaky.descend(eta * v)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from overparam.bounds import allenzhu2019_limits as limits
+from overparam.bounds import allenzhu2019 as limits
 from overparam.data import load
 from overparam.experiments import allenzhu2019_attacks as relu_sweeps
 from overparam.models.deep_relu import ReLUNet, WideLayer

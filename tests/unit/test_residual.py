@@ -148,7 +148,7 @@ def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
         pairs = zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True)
         squares.append([(a.square().sum(-1) * b.square().sum(-1)).mean() for a, b in pairs])
     measured = np.sqrt(np.mean(squares, axis=0) / 1500)
-    np.testing.assert_allclose(measured, frei2019.ref_gradients(L, net.theta), rtol=0.06)
+    np.testing.assert_allclose(measured, frei2019.ref_gradient(np.arange(1, L + 2), L, net.theta), rtol=0.06)
 
 
 def test_training_at_depth_measures_what_its_curves_say():
@@ -185,10 +185,10 @@ def test_gradients_at_initialization_approach_their_wide_limit(rule, tolerance):
     activations, patterns = net.forward(x)
     rows = zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True)
     norms = [(a.norm(dim=1) * b.norm(dim=1)).mean().item() / 2000**0.5 for a, b in rows]
-    limit = frei2019.ref_gradient(net.theta, np.arange(1, L + 2), L)
+    limit = frei2019.ref_gradient(np.arange(1, L + 2), L, net.theta)
     np.testing.assert_allclose(norms, limit, rtol=tolerance)
     with pytest.raises(ParameterError, match="at most L"):
-        frei2019.ref_gradient(0.1, L + 2, L)
+        frei2019.ref_gradient(L + 2, L, 0.1)
 
 
 def test_a_run_that_diverges_is_nan_and_the_others_go_on():

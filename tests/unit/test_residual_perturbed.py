@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from overparam.bounds import frei2019
+from overparam.bounds.allenzhu2019 import backward_sparse_limit
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.experiments.frei2019 import at_depths
@@ -140,23 +141,23 @@ def test_sparse_suprema_are_those_of_all_supports():
         torch.testing.assert_close(near.sparse_suprema(g, [1, 2, 4])[:, column], torch.stack(best))
 
 
-def test_ref_sparse_is_the_supremum_for_a_gaussian_vector():
+def test_backward_sparse_limit_is_the_supremum_for_a_gaussian_vector():
     m, sparsities = 200_000, [200, 20_000, 120_000, 200_000]
     g = torch.randn(m, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    expected = frei2019.ref_sparse(m, np.array(sparsities))
+    expected = backward_sparse_limit(np.array(sparsities), m)
     np.testing.assert_allclose(near.sparse_suprema(g, sparsities), expected, rtol=5e-3)
-    assert frei2019.ref_sparse(m, 0) == pytest.approx(0, abs=1e-9)
-    assert frei2019.ref_sparse(1e12, 1e-3 * 1e12) == pytest.approx((1e9 * 2 * np.log(1e3)) ** 0.5, rel=0.1)
+    assert backward_sparse_limit(0, m) == pytest.approx(0, abs=1e-9)
+    assert backward_sparse_limit(1e-3 * 1e12, 1e12) == pytest.approx((1e9 * 2 * np.log(1e3)) ** 0.5, rel=0.1)
     with pytest.raises(ParameterError, match="at most m"):
-        frei2019.ref_sparse(10, 11)
+        backward_sparse_limit(11, 10)
 
 
 def test_the_output_vector_of_a_wide_last_layer_is_gaussian():
-    """What `ref_sparse` is drawn for in Lemma B.5: at the start, g of the last layer."""
+    """As in Lemma B.5: at the start, g of the last layer."""
     attack = FlipAttack(net_of("1/L", m=3000), inputs(4), [1e-9])
     _, g = next(attack.output_vectors())
     for s in (30, 300, 3000):
-        assert near.sparse_suprema(g, [s]).mean() == pytest.approx(frei2019.ref_sparse(3000, s), rel=0.03)
+        assert near.sparse_suprema(g, [s]).mean() == pytest.approx(backward_sparse_limit(s, 3000), rel=0.03)
 
 
 def test_the_aligned_change_is_a_change_of_its_norm_and_adds_the_first_term():

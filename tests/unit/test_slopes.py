@@ -9,7 +9,7 @@ import torch
 from overparam.data import load
 from overparam.experiments import guo2024
 from overparam.models.leaky import LeakyMLP
-from overparam.models.leaky_direct import DirectMLP
+from overparam.theory.finite_kernels import layer_grams
 from overparam.training import CrossEntropyLoss, stochastic_gradient_descent
 
 N, P, M, D, L = 11, 9, 6, 3, 3
@@ -21,10 +21,10 @@ def test_keeping_the_first_layer_changes_no_number(batched):
     x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     loss = CrossEntropyLoss(torch.arange(N) % D)
     histories = []
-    for make in (LeakyMLP, DirectMLP):
-        net = make(P, M, D, L, alphas=ALPHAS, seeds=[4] * 3, dtype=torch.float64)
-        inputs = net.embed(x) if make is DirectMLP else x
-        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.W1}
+    for keep_W1 in (False, True):
+        net = LeakyMLP(P, M, D, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
+        inputs = net.embed(x)
+        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.weights[0]}
         options = {"batch": 4, "seed": 2, "log": log, "batched": batched}
         histories.append(stochastic_gradient_descent(net, inputs, loss, 0.1, 5, **options))
     expected, direct = histories
@@ -36,11 +36,11 @@ def test_keeping_the_first_layer_changes_no_number(batched):
 def test_gram_matrices_of_both_forms_agree():
     x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     grams = []
-    for make in (LeakyMLP, DirectMLP):
-        net = make(P, M, 1, L, alphas=ALPHAS, seeds=[4] * 3, dtype=torch.float64)
-        run = net.descent(net.embed(x) if make is DirectMLP else x, 1)
+    for keep_W1 in (False, True):
+        net = LeakyMLP(P, M, 1, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
+        run = net.descent(net.embed(x), 1)
         run.forward()
-        grams.append(run.gram())
+        grams.append(layer_grams(run))
     torch.testing.assert_close(grams[1], grams[0])
 
 

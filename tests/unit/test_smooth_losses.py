@@ -137,8 +137,8 @@ def test_a_line_has_scipys_slope_and_fit():
 
     x, y = np.random.default_rng(0).normal(size=(2, 20))
     expected = linregress(x, y)
-    assert fits.line(x, y) == pytest.approx((expected.slope, expected.rvalue**2))
+    assert fits.line(x, y) == pytest.approx((expected.slope, expected.intercept, expected.rvalue**2))
     y[3] = np.nan
     expected = linregress(np.delete(x, 3), np.delete(y, 3))
-    assert fits.line(x, y) == pytest.approx((expected.slope, expected.rvalue**2))
+    assert fits.line(x, y) == pytest.approx((expected.slope, expected.intercept, expected.rvalue**2))
     assert np.isnan(fits.line([1, 1, 1], [1, 2, 3])[0])

@@ -1,8 +1,7 @@
 """Arora, Du, Hu, Li, Wang (2019): fine-grained analysis of two-layer ReLU nets, arXiv 1901.08584.
 
 The net is f(x) = m^(-1/2) Σ_r a_r σ(w_rᵀx) with w_r(0) ~ N(0, κ²I), trained on Φ = ½‖y − u‖². H stands for
-the Gram matrix H^∞ of eq. (3), λ₀ for its smallest eigenvalue. Every function raises ParameterError for an
-argument out of range and broadcasts over arrays of its scalar arguments, the degree p excepted.
+the Gram matrix H^∞ of eq. (3), λ₀ for its smallest eigenvalue. The degree p is one number.
 """
 
 import math
@@ -10,14 +9,14 @@ import math
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
-from overparam.bounds._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker, float64
-from overparam.errors import ParameterError
+from ..errors import ParameterError
+from ._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker, float64
 
 _checked = checker(
     {
         "n m": AT_LEAST_1,
         "kappa eps eta": POSITIVE,
-        "k Phi0 proj2 res0 yHy B R rad rho c": AT_LEAST_0,
+        "k Phi0 proj2 res0 yHy B R": AT_LEAST_0,
         # The mean eigenvalue of H is its diagonal, 1/2, and that of a finite net's H at most 1.
         "delta lam0": UP_TO_1,
     }
@@ -42,7 +41,7 @@ def complexity(y, H):
 
     y: (n,), or (n, k) for k label vectors that share one Cholesky factor; H: (n, n), of which the lower
     triangle is read. Returns a float, or an array (k,). Raises ParameterError if H is not positive definite
-    or the shapes disagree. Arora et al. 2019, eq. (10).
+    or the shapes disagree. Source: eq. (10).
     """
     yHy, n = _inverse_form(y, H)
     return np.sqrt(2 * yHy / n)
@@ -54,7 +53,7 @@ def predicted_residual(lam, proj2, eta, k):
 
     lam, proj2: (n,), the eigenvalues λ_i and the squared projections (v_iᵀy)²; k: a number of steps or an
     array of them, which gives the result its shape. Infinite where ηλ_i > 2 makes it overflow.
-    Arora et al. 2019, Theorem 4.1, eq. (8).
+    Source: Theorem 4.1, eq. (8).
     """
     lam = float64(lam)
     if np.ndim(lam) != 1 or np.shape(lam) != np.shape(proj2):
@@ -69,19 +68,19 @@ def predicted_residual(lam, proj2, eta, k):
 
 @_checked
 def thm31_width(n, lam0, kappa, delta, *, C=1.0):
-    """C n⁶ / (λ₀⁴ κ² δ³), the width m from which GD converges linearly. Arora et al. 2019, Theorem 3.1."""
+    """C n⁶ / (λ₀⁴ κ² δ³), the width m from which GD converges linearly. Source: Theorem 3.1."""
     return C * n**6 / (lam0**4 * kappa**2 * delta**3)
 
 
 @_checked
 def thm31_eta(n, lam0, *, C=1.0):
-    """C λ₀ / n², the largest step size. Arora et al. 2019, Theorem 3.1."""
+    """C λ₀ / n², the largest step size. Source: Theorem 3.1."""
     return C * lam0 / n**2
 
 
 @_checked
 def thm31_envelope(Phi0, eta, lam0, k):
-    """(1 − ηλ₀/2)^k Φ(0), an upper bound on Φ(k). Arora et al. 2019, Theorem 3.1."""
+    """(1 − ηλ₀/2)^k Φ(0), an upper bound on Φ(k). Source: Theorem 3.1."""
     if np.any(eta * lam0 > 2):
         raise ParameterError(f"eta must be at most 2/lam0, got eta = {eta}, lam0 = {lam0}")
     return (1 - eta * lam0 / 2) ** k * Phi0
@@ -89,13 +88,13 @@ def thm31_envelope(Phi0, eta, lam0, k):
 
 @_checked
 def thm41_width(n, lam0, kappa, delta, eps, *, C=1.0):
-    """C n⁷ / (λ₀⁴ κ² δ⁴ ε²), the width m from which eq. (8) holds up to ε. Arora et al. 2019, Theorem 4.1."""
+    """C n⁷ / (λ₀⁴ κ² δ⁴ ε²), the width m from which eq. (8) holds up to ε. Source: Theorem 4.1."""
     return C * n**7 / (lam0**4 * kappa**2 * delta**4 * eps**2)
 
 
 @_checked
 def thm41_kappa(eps, delta, n, *, C=1.0):
-    """C ε δ / √n, the largest scale κ at which eq. (8) holds up to ε. Arora et al. 2019, Theorem 4.1."""
+    """C ε δ / √n, the largest scale κ at which eq. (8) holds up to ε. Source: Theorem 4.1."""
     return C * eps * delta / np.sqrt(n)
 
 
@@ -103,7 +102,7 @@ def thm41_kappa(eps, delta, n, *, C=1.0):
 def thm41_eps(n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0):
     """C₁ √n κ/δ + C₂ n^(7/2) / (√m λ₀² κ δ²), the error of eq. (8).
 
-    Arora et al. 2019, Appendix C, the last display of the proof of Theorem 4.1.
+    Source: Appendix C, the last display of the proof of Theorem 4.1.
     """
     return C1 * np.sqrt(n) * kappa / delta + C2 * n**3.5 / (np.sqrt(m) * lam0**2 * kappa * delta**2)
 
@@ -112,7 +111,7 @@ def thm41_eps(n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0):
 def thm51_bound(y, H, lam0, delta, *, C=1.0):
     """√(2 yᵀ H⁻¹ y / n) + C √(log(n/(λ₀δ)) / n), the bound on the population loss.
 
-    y, H and the result as in `complexity`. Arora et al. 2019, Theorem 5.1, eq. (9).
+    y, H and the result as in `complexity`. Source: Theorem 5.1, eq. (9).
     """
     yHy, n = _inverse_form(y, H)
     return np.sqrt(2 * yHy / n) + C * np.sqrt(np.log(n / (lam0 * delta)) / n)
@@ -122,14 +121,14 @@ def thm51_bound(y, H, lam0, delta, *, C=1.0):
 def lemC1_R(n, m, lam0, res0):
     """4 √n ‖y − u(0)‖₂ / (√m λ₀), an upper bound on ‖w_r(k) − w_r(0)‖₂.
 
-    res0: ‖y − u(0)‖₂. Arora et al. 2019, Lemma C.1.
+    res0: ‖y − u(0)‖₂. Source: Lemma C.1.
     """
     return 4 * np.sqrt(n) * res0 / (np.sqrt(m) * lam0)
 
 
 @_checked
 def lem53_R(n, m, lam0, delta, *, C=1.0):
-    """C n / (√m λ₀ √δ), an upper bound on ‖w_r(k) − w_r(0)‖₂. Arora et al. 2019, Lemma 5.3."""
+    """C n / (√m λ₀ √δ), an upper bound on ‖w_r(k) − w_r(0)‖₂. Source: Lemma 5.3."""
     return C * n / (np.sqrt(m) * lam0 * np.sqrt(delta))
 
 
@@ -137,8 +136,8 @@ def lem53_R(n, m, lam0, delta, *, C=1.0):
 def lem53_B(yHy, n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0, C3=1.0):
     """√(yᵀH⁻¹y) plus the terms of eqs. (38), (35) and (36), an upper bound on ‖W(k) − W(0)‖_F.
 
-    The terms: C₁ √(n² √log(n/δ) / (√m λ₀²)), C₂ n^(3/2) / √(m^(1/2) λ₀³ κ δ^(3/2)) and
-    C₃ (nκ/(λ₀δ) + n⁴/(√m λ₀³ κ δ²)). yHy: yᵀH⁻¹y. Arora et al. 2019, Lemma 5.3, Appendix D.1.
+    The terms: C₁ √(n² √log(n/δ) / (√m λ₀²)), C₂ n^(3/2) / √(m^(1/2) λ₀³ κ δ^(3/2)) and C₃
+    (nκ/(λ₀δ) + n⁴/(√m λ₀³ κ δ²)). yHy: yᵀH⁻¹y. Source: Lemma 5.3, Appendix D.1.
     """
     kernel = C1 * np.sqrt(n**2 * np.sqrt(np.log(n / delta)) / (np.sqrt(m) * lam0**2))
     patterns = C2 * n**1.5 / np.sqrt(np.sqrt(m) * lam0**3 * kappa * delta**1.5)
@@ -151,7 +150,7 @@ def lem54_rademacher(B, R, m, n, kappa, delta, *, terms=False):
     """B/√(2n) (1 + (2 log(2/δ)/m)^(1/4)) + 2R²√m/κ + R √(2 log(2/δ)).
 
     It bounds the empirical Rademacher complexity of the nets with ‖w_r − w_r(0)‖₂ ≤ R and ‖W − W(0)‖_F ≤ B.
-    terms: return the three terms as a tuple instead of their sum. Arora et al. 2019, Lemma 5.4.
+    terms: return the three terms as a tuple instead of their sum. Source: Lemma 5.4.
     """
     log_term = 2 * np.log(2 / delta)
     parts = (
@@ -163,24 +162,14 @@ def lem54_rademacher(B, R, m, n, kappa, delta, *, terms=False):
 
 
 @_checked
-def thmB1_gap(rad, rho, c, n, delta):
-    """2ρ·rad + 3c √(log(2/δ)/(2n)), an upper bound on population minus empirical loss.
-
-    rad: the empirical Rademacher complexity; the loss is ρ-Lipschitz with values in [0, c].
-    Arora et al. 2019, Theorem B.1.
-    """
-    return 2 * rho * rad + 3 * c * np.sqrt(np.log(2 / delta) / (2 * n))
-
-
-@_checked
 def lemC2_H(n, m, lam0, kappa, delta, *, C=1.0):
-    """C n³ / (√m λ₀ κ δ^(3/2)), an upper bound on ‖H(k) − H(0)‖_F. Arora et al. 2019, Lemma C.2."""
+    """C n³ / (√m λ₀ κ δ^(3/2)), an upper bound on ‖H(k) − H(0)‖_F. Source: Lemma C.2."""
     return C * n**3 / (np.sqrt(m) * lam0 * kappa * delta**1.5)
 
 
 @_checked
 def lemC2_Z(n, m, lam0, kappa, delta, *, C=1.0):
-    """C n / √(m^(1/2) λ₀ κ δ^(3/2)), an upper bound on ‖Z(k) − Z(0)‖_F. Arora et al. 2019, Lemma C.2."""
+    """C n / √(m^(1/2) λ₀ κ δ^(3/2)), an upper bound on ‖Z(k) − Z(0)‖_F. Source: Lemma C.2."""
     return C * n / np.sqrt(np.sqrt(m) * lam0 * kappa * delta**1.5)
 
 
@@ -188,9 +177,8 @@ def lemC2_Z(n, m, lam0, kappa, delta, *, C=1.0):
 def lemC3_H0(n, m, delta):
     """n √(log(2n²/δ) / (2m)), an upper bound on ‖H(0) − H^∞‖_F.
 
-    This is what the proof gives; the statement, O(n √log(2/δ) / √m), lacks the log n of the union bound (bounded
-    differences would give it without).
-    Arora et al. 2019, Lemma C.3.
+    This is what the proof gives; the statement, O(n √log(2/δ) / √m), lacks the log n of the union bound
+    (bounded differences would give it without). Source: Lemma C.3.
     """
     return n * np.sqrt(np.log(2 * n**2 / delta) / (2 * m))
 
@@ -218,8 +206,7 @@ def _degree(p):
 def thm61_bound(p, alpha, beta):
     """3 p |α| ‖β‖₂^p, an upper bound on √(yᵀH⁻¹y) for y_i = α(βᵀx_i)^p, with p = 1 or even.
 
-    beta: (d,), or a number, the norm of β. Raises ParameterError for any other p.
-    Arora et al. 2019, Theorem 6.1.
+    beta: (d,), or a number, the norm of β. Raises ParameterError for any other p. Source: Theorem 6.1.
     """
     p, beta = _degree(p), np.atleast_1d(float64(beta))
     if beta.ndim > 1:
@@ -230,7 +217,7 @@ def thm61_bound(p, alpha, beta):
 def thm61_proof_const(p):
     """2 for p = 1 and √(2π)(p − 1) for even p, which the proof has in place of 3p.
 
-    Arora et al. 2019, Appendix E, proof of Theorem 6.1, before the last step.
+    Source: Appendix E, proof of Theorem 6.1, before the last step.
     """
     p = _degree(p)
     return 2.0 if p == 1 else math.sqrt(2 * math.pi) * (p - 1)
@@ -239,7 +226,7 @@ def thm61_proof_const(p):
 def thm61_sharp_const(p):
     """2 for p = 1 and √(2π (2l−1) (2l−2)!!/(2l−3)!!) for p = 2l: 1/√c with c the K^p coefficient of eq. (3).
 
-    Ours: the proof of Theorem 6.1 in Arora et al. 2019, Appendix E, without its (2l−3)!!/(2l−2)!! ≥ 1/(2l−1).
+    Ours: the proof of Theorem 6.1, Appendix E, without its (2l−3)!!/(2l−2)!! ≥ 1/(2l−1).
     """
     p = _degree(p)
     if p == 1:
@@ -253,8 +240,9 @@ def cor62_bound(alphas, betas, ps):
 
     The M_g of Section 6 bounds yᵀH⁻¹y and is the square of this; Examples 6.2 and 6.3 print it unsquared.
     alphas, betas, ps: one entry for each j, those of betas vectors (d,) or their norms.
-    Arora et al. 2019, Corollary 6.2, eq. (13).
+    Source: Corollary 6.2, eq. (13).
     """
     if not len(alphas) == len(betas) == len(ps):
-        raise ParameterError(f"alphas, betas and ps must be equally long, got {len(alphas)}, {len(betas)}, {len(ps)}")
+        sizes = f"{len(alphas)}, {len(betas)}, {len(ps)}"
+        raise ParameterError(f"alphas, betas and ps must be equally long, got {sizes}")
     return sum(thm61_bound(p, alpha, beta) for alpha, beta, p in zip(alphas, betas, ps, strict=True))

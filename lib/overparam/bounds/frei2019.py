@@ -2,17 +2,16 @@
 
 The net has x₁ = σ(W₁ᵀx), x_l = x_{l−1} + θσ(W_lᵀx_{l−1}) for l = 2..L, x_{L+1} = σ(W_{L+1}ᵀx_L) and
 f = vᵀx_{L+1} with v = (1, .., 1, −1, .., −1); W_l has entries N(0, 2/m). γ is the margin of Assumption 3.2,
-τ the radius of the neighbourhood ‖W_l − W_l⁽⁰⁾‖_F ≤ τ, E_S the surrogate error. Every function raises
-ParameterError for an argument out of range and broadcasts over arrays of its scalar arguments.
+τ the radius of the neighbourhood ‖W_l − W_l⁽⁰⁾‖_F ≤ τ, E_S the surrogate error.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import erf, ndtri
+from scipy.special import erf
 
-from overparam.bounds._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker, float64
-from overparam.errors import ParameterError
+from ..errors import ParameterError
+from ._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker
 
 _checked = checker(
     {
@@ -44,19 +43,19 @@ def _fixed_point(need, m, rtol, steps=1000):
 
 @_checked
 def thm35_tau_max(gamma, m, *, nu=1.0):
-    """ν γ¹² (log m)^(−3/2), the largest radius τ. Frei et al. 2019, Theorem 3.5."""
+    """ν γ¹² (log m)^(−3/2), the largest radius τ. Source: Theorem 3.5."""
     return nu * gamma**12 * np.log(m) ** -1.5
 
 
 @_checked
 def thm35_eta_max(tau, m, gamma, *, nu1=1.0):
-    """ν′ min(τ m^(−1/2), γ⁴/m), the largest step size η. Frei et al. 2019, Theorem 3.5."""
+    """ν′ min(τ m^(−1/2), γ⁴/m), the largest step size η. Source: Theorem 3.5."""
     return nu1 * np.minimum(tau / np.sqrt(m), gamma**4 / m)
 
 
 @_checked
 def thm35_Keta_max(tau, gamma, n, delta, *, nu2=1.0):
-    """ν″ τ² γ⁴ (log(n/δ))^(−1/2), the longest training time Kη. Frei et al. 2019, Theorem 3.5."""
+    """ν″ τ² γ⁴ (log(n/δ))^(−1/2), the longest training time Kη. Source: Theorem 3.5."""
     return nu2 * tau**2 * gamma**4 / np.sqrt(_log_ratio(n, delta))
 
 
@@ -97,7 +96,7 @@ def _width_needed(m, tau, d, L, n, gamma, delta):
 def thm35_width_terms(tau, d, L, n, gamma, delta, m):
     """The terms at the width m whose largest, times C, `thm35_width` is; τ > 0. Returns WidthTerms.
 
-    The paper's maximum inside a maximum, E of `thm35_width`, is two terms here. Frei et al. 2019, Theorem 3.5.
+    The paper's maximum inside a maximum, E of `thm35_width`, is two terms here. Source: Theorem 3.5.
     """
     return _width_terms(m, tau, d, L, n, gamma, delta)
 
@@ -109,7 +108,7 @@ def thm35_width(tau, d, L, n, gamma, delta, m=None, *, C=1.0, rtol=1e-12):
     A = τ^(−4/3) d log(m/(τδ)), B = d log(mL/δ), D = τ^(−2/3) log(L/δ)/log m, F = log(n/δ) and
     E = γ⁻² max(d log(1/γ), log(L/δ)). m: the width at which to evaluate them; None, the default, gives the m
     that equals its own bound, iterated until it changes by at most rtol, relatively. Raises ParameterError
-    where the iteration does not converge or leaves m > 1, and for τ = 0. Frei et al. 2019, Theorem 3.5.
+    where the iteration does not converge or leaves m > 1, and for τ = 0. Source: Theorem 3.5.
     """
     if np.any(tau == 0):
         raise ParameterError("tau must be positive: no finite width allows tau = 0")
@@ -124,9 +123,9 @@ def thm35_width(tau, d, L, n, gamma, delta, m=None, *, C=1.0, rtol=1e-12):
 def thm35_own_width(d, L, n, gamma, delta, error=None, *, nu=1.0, nu2=1.0, C=1.0):
     """The m at which the largest τ that Theorem 3.5 allows meets the theorem's own condition on the width.
 
-    That is m = `thm35_width` with τ = `thm35_tau_max`(γ, m). error: if given, m is also so large that (ii), at the
-    longest time Kη allowed, promises E_S ≤ error: m ≥ error⁻² γ⁻⁸ τ⁻² log(n/δ)/ν″, with constant 1 in (ii).
-    By iteration, as in `thm35_width`. Frei et al. 2019, Theorem 3.5.
+    That is m = `thm35_width` with τ = `thm35_tau_max`(γ, m). error: if given, m is also so large that (ii),
+    at the longest time Kη allowed, promises E_S ≤ error: m ≥ error⁻² γ⁻⁸ τ⁻² log(n/δ)/ν″, with constant 1 in
+    (ii). By iteration, as in `thm35_width`. Source: Theorem 3.5.
     """
     log_ratio = _log_ratio(n, delta)
 
@@ -142,14 +141,14 @@ def thm35_own_width(d, L, n, gamma, delta, error=None, *, nu=1.0, nu2=1.0, C=1.0
 def thm35_surrogate(m, K, eta, n, delta, gamma, *, C=1.0):
     """C (Kηm)^(−1/2) (log(n/δ))^(1/4) γ⁻², an upper bound on the least E_S of K iterates.
 
-    Frei et al. 2019, Theorem 3.5 (ii).
+    Source: Theorem 3.5 (ii).
     """
     return C / np.sqrt(K * eta * m) * np.log(n / delta) ** 0.25 * gamma**-2
 
 
 @_checked
 def a1_distance(k, eta, n, delta, gamma, *, C=1.0):
-    """C √(kη) γ⁻² (log(n/δ))^(1/4), an upper bound on ‖W_l⁽ᵏ⁾ − W_l⁽⁰⁾‖_F. Frei et al. 2019, Appendix A.1."""
+    """C √(kη) γ⁻² (log(n/δ))^(1/4), an upper bound on ‖W_l⁽ᵏ⁾ − W_l⁽⁰⁾‖_F. Source: Appendix A.1."""
     return C * np.sqrt(k * eta) * gamma**-2 * np.log(n / delta) ** 0.25
 
 
@@ -157,7 +156,7 @@ def a1_distance(k, eta, n, delta, gamma, *, C=1.0):
 def thm36_rademacher(tau, m, n, *, C2=1.0):
     """C₂ (τ^(4/3) √(m log m) + τ √(m/n)), an upper bound on the Rademacher complexity of the τ-neighbourhood.
 
-    Frei et al. 2019, Theorem 3.6.
+    Source: Theorem 3.6.
     """
     return C2 * (tau ** (4 / 3) * np.sqrt(m * np.log(m)) + tau * np.sqrt(m / n))
 
@@ -166,7 +165,7 @@ def thm36_rademacher(tau, m, n, *, C2=1.0):
 def thm36_test_error(ES, tau, m, n, delta, *, C2=1.0, C3=1.0):
     """2E_S + C₂ (τ^(4/3) √(m log m) + τ √(m/n)) + C₃ √(log(1/δ)/n), an upper bound on P(y f(x) < 0).
 
-    Frei et al. 2019, Theorem 3.6, eq. (3).
+    Source: Theorem 3.6, eq. (3).
     """
     return 2 * ES + thm36_rademacher(tau, m, n, C2=C2) + C3 * np.sqrt(np.log(1 / delta) / n)
 
@@ -187,7 +186,7 @@ def cor37_sizes(eps, gamma, n, d, delta, *, q=0.0, form="printed", C=1.0):
     n: the number of samples in log(n/δ); q: the degree of the corollary's unspecified poly(1/γ); delta < 1.
     form: "printed", or "corrected" (ours), where m also reaches τ^(−4/3) d log(m/(τδ)), whose factor d
     Appendix A.3 drops and which makes m grow like d³, and K = C² γ⁻⁸ ε⁻² √log(n/δ), as eq. (11), η = γ⁴/m and
-    Kη = τ²γ⁴/√log(n/δ) give. Returns a Cor37Sizes. Frei et al. 2019, Corollary 3.7, Appendix A.3, eq. (11).
+    Kη = τ²γ⁴/√log(n/δ) give. Returns a Cor37Sizes. Source: Corollary 3.7, Appendix A.3, eq. (11).
     """
     log_ratio = _log_ratio(n, delta)
     if np.any(delta == 1) or form not in ("printed", "corrected"):
@@ -209,8 +208,7 @@ def cor37_sizes(eps, gamma, n, d, delta, *, q=0.0, form="printed", C=1.0):
 def lemB2_product(theta, L, *, C=8**0.5):
     """exp(CθL), an upper bound on ‖∏_l (I + θΣ_l W_lᵀ)‖₂ where ‖W_l‖₂ ≤ C.
 
-    The default C = 2√2 (ours) is the limit of ‖W_l‖₂ for square W_l and m → ∞.
-    Frei et al. 2019, Lemma B.2, eq. (12).
+    The default C = 2√2 (ours) is the limit of ‖W_l‖₂ for square W_l and m → ∞. Source: Lemma B.2, eq. (12).
     """
     return np.exp(C * theta * L)
 
@@ -219,7 +217,7 @@ def lemB2_product(theta, L, *, C=8**0.5):
 def lem42_f(tau, m, h, *, C=1.0):
     """C τ^(1/3) √(m log m) h + C √m h², an upper bound on f minus its linearisation.
 
-    h: as `h_dist` gives it. Frei et al. 2019, Lemma 4.2.
+    h: as `h_dist` gives it. Source: Lemma 4.2.
     """
     return C * np.cbrt(tau) * np.sqrt(m * np.log(m)) * h + C * np.sqrt(m) * h**2
 
@@ -228,40 +226,23 @@ def lem42_f(tau, m, h, *, C=1.0):
 def lem42_loss(tau, m, h, ES, *, C=1.0):
     """C τ^(1/3) √(m log m) h E_S + C m h², an upper bound on L_S minus its linearisation.
 
-    h: as `h_dist` gives it. Frei et al. 2019, Lemma 4.2.
+    h: as `h_dist` gives it. Source: Lemma 4.2.
     """
     return C * np.cbrt(tau) * np.sqrt(m * np.log(m)) * h * ES + C * m * h**2
-
-
-@_checked
-def h_dist(What, Wtil, theta):
-    """‖Δ₁‖₂ + θ Σ_{l=2..L} ‖Δ_l‖₂ + ‖Δ_{L+1}‖₂, the distance h of two nets; spectral norms.
-
-    What, Wtil: sequences of the L + 1 ≥ 2 weight matrices, pairwise of equal shape.
-    Frei et al. 2019, Lemma 4.2.
-    """
-    pairs = [(float64(a), float64(b)) for a, b in zip(What, Wtil, strict=False)]
-    if not len(pairs) == len(What) == len(Wtil) >= 2 or any(a.shape != b.shape for a, b in pairs):
-        raise ParameterError("What and Wtil must hold equally many matrices of equal shapes, at least 2")
-    first, *middle, last = (np.linalg.norm(a - b, 2) for a, b in pairs)
-    return first + theta * sum(middle) + last
 
 
 @_checked
 def lem43_lower(m, gamma, ES, *, C=1 / (150 * 256)):
     """C m γ⁴ E_S², a lower bound on ‖∇_{W_{L+1}} L_S‖_F²; the default C is the proof's.
 
-    Frei et al. 2019, Lemma 4.3, Appendix B.3.
+    Source: Lemma 4.3, Appendix B.3.
     """
     return C * m * gamma**4 * ES**2
 
 
 @_checked
 def lem44_upper(m, theta, l, L, ES, *, C=1.0):
-    """C √m E_S, times θ for the layers 2 ≤ l ≤ L, an upper bound on ‖∇_{W_l} L_S‖_F.
-
-    Frei et al. 2019, Lemma 4.4.
-    """
+    """C √m E_S, times θ for the layers 2 ≤ l ≤ L, an upper bound on ‖∇_{W_l} L_S‖_F. Source: Lemma 4.4."""
     if np.any(l > L + 1):
         raise ParameterError(f"l must be at most L + 1, got l = {l}, L = {L}")
     return np.where((l >= 2) & (l <= L), theta, 1.0)[()] * C * np.sqrt(m) * ES
@@ -271,25 +252,16 @@ def lem44_upper(m, theta, l, L, ES, *, C=1.0):
 def lemB4_sparsity(m, tau, *, C=1.0):
     """C m τ^(2/3), an upper bound on how many of a layer's ReLU patterns change in the τ-neighbourhood.
 
-    Frei et al. 2019, Lemma B.4.
+    Source: Lemma B.4.
     """
     return C * m * tau ** (2 / 3)
-
-
-@_checked
-def lemC2_count(m, beta, *, C=1.0):
-    """C m^(3/2) β, an upper bound on the number of a layer's neurons with |w_{l,j}ᵀx_{l−1}| ≤ β.
-
-    Frei et al. 2019, Lemma C.2.
-    """
-    return C * m**1.5 * beta
 
 
 @_checked
 def lemB5(tau, m, s, *, C=1.0):
     """C (τ√m + √(s log m)), an upper bound on |vᵀH_l^{L+1} a| over unit vectors a with s nonzero entries.
 
-    Frei et al. 2019, Lemma B.5.
+    Source: Lemma B.5.
     """
     return C * (tau * np.sqrt(m) + np.sqrt(s * np.log(m)))
 
@@ -298,14 +270,14 @@ def lemB5(tau, m, s, *, C=1.0):
 def lemB6_lower(m, gamma, abar):
     """m γ² ā² / 67, a lower bound on Σ_j ‖n⁻¹ Σ_i a_i y_i σ′(w_{L+1,j}ᵀx_{L,i}) x_{L,i}‖₂².
 
-    abar: ā, the mean of the a_i ∈ [0, 1]. Frei et al. 2019, Lemma B.6.
+    abar: ā, the mean of the a_i ∈ [0, 1]. Source: Lemma B.6.
     """
     return m * gamma**2 * abar**2 / 67
 
 
 @_checked
 def propC5_width(gamma, d, L, delta, *, C=1.0):
-    """C γ⁻² (d log(1/γ) + log(L/δ)), a width at which every layer is separable. Frei et al. 2019, Proposition C.5."""
+    """C γ⁻² (d log(1/γ) + log(L/δ)), a width at which every layer is separable. Source: Proposition C.5."""
     return C * gamma**-2 * (d * np.log(1 / gamma) + np.log(L / delta))
 
 
@@ -320,35 +292,11 @@ def ref_norm(theta, L):
 
 
 @_checked
-def ref_gradients(L, theta=None):
-    """m^(−1/2) ‖∂f(x)/∂W_l‖_F of the layers l = 1..L+1 at initialization, (L + 1,), for m → ∞ and ‖x‖ = 1.
-
-    Ours. N_l = ‖x_l‖² and S_l = m^(−1/2) Σ_j x_{l,j} obey N_{l+1} = (1 + θ²) N_l + 2θ S_l √(N_l/π) and
-    S_{l+1} = S_l + θ √(N_l/π), from N_1 = 1, S_1 = 1/√π; ‖∂f/∂x_l‖² = m (1 + θ²)^(L−l); half of a layer's patterns
-    are open. theta: None for the plain net, where every layer has 1/√2. L: one number.
-    The sum over the layers times τ √(m/n) is the third line of the bound on I_2 in Appendix A.2; the sum of the
-    squares times m is the kernel |∂f/∂W|², with which gradient descent on the logistic loss is stable at its start
-    for η ≤ 8/(m Σ_l), as ℓ″ ≤ 1/4.
-    """
-    L = int(L)
-    if theta is None:
-        return np.full(L + 1, 0.5**0.5)
-    N, S = np.ones(L), np.full(L, np.pi**-0.5)
-    for l in range(1, L):
-        step = np.sqrt(N[l - 1] / np.pi)
-        N[l] = N[l - 1] * (1 + theta**2) + 2 * theta * S[l - 1] * step
-        S[l] = S[l - 1] + theta * step
-    back = (1 + theta**2) ** ((L - np.arange(1, L + 1)) / 2)
-    middle = theta * np.sqrt(N[:-1]) * back[1:]
-    return np.concatenate([back[:1], middle, np.sqrt(N[-1:])]) * 0.5**0.5
-
-
-@_checked
 def ref_flip(tau):
     """(3τ²/π)^(1/3), the largest fraction of one layer's patterns that ‖ΔW_l‖_F ≤ τ can flip for one input.
 
-    Ours, for m → ∞ and to leading order in τ: flipping the fraction q of smallest pre-activations takes
-    Σ_j z_j² = (π/3) q³ ‖x_{l−1}‖².
+    Ours, for m → ∞ and to leading order in τ: flipping the fraction q of smallest pre-activations takes Σ_j
+    z_j² = (π/3) q³ ‖x_{l−1}‖².
     """
     return np.cbrt(3 * tau**2 / np.pi)
 
@@ -367,10 +315,11 @@ def ref_resid(tau, m, xnorm):
 def ref_resid_gaussian(tau, d, theta, L):
     """√(2/π) √(4V/(3π)) (τ/√(2d))^(3/2), the mean size of f's residual when all layers move by τ, at random.
 
-    Ours, for one θ > 0 and L, m → ∞ and small τ/√d: the first layer's change moves x_l by τ (1 + θ²)^((l−1)/2)/√(2d)
-    and outweighs all others; a neuron moved by ρ|z|, relatively, leaves (2/(3π)) ρ³ E z² on the average square, and the
-    neurons' signs are independent. With r_l = `ref_norm_wide`(θ, l), e = 1 + θ² and a term for each layer,
-    V = e^(L−1) + θ² Σ_{l=2..L} e^(L−l+3(l−2)/2)/r_{l−1} + e^(3(L−1)/2)/r_L.
+    Ours, for one θ > 0 and L, m → ∞ and small τ/√d: the first layer's change moves x_l by
+    τ (1 + θ²)^((l−1)/2)/√(2d) and outweighs all others; a neuron moved by ρ|z|, relatively, leaves (2/(3π))
+    ρ³ E z² on the average square, and the neurons' signs are independent. With r_l = `ref_norm_wide`(θ, l),
+    e = 1 + θ² and a term for each layer, V = e^(L−1) + θ² Σ_{l=2..L}
+    e^(L−l+3(l−2)/2)/r_{l−1} + e^(3(L−1)/2)/r_L.
     """
     growth, depth = 1 + np.float64(theta) ** 2, int(L)
     layers = np.arange(2, depth + 1)
@@ -384,9 +333,9 @@ def ref_resid_gaussian(tau, d, theta, L):
 def ref_norm_wide(theta, L):
     """The limit of ‖x_L‖/‖x₁‖, and of ‖∂x_L/∂x‖₂ at fixed d, for m → ∞ at any θ.
 
-    Ours: r = ‖x_l‖ and S = m^(−1/2) Σ_j x_{l,j} obey r² ← (1 + θ²) r² + 2θrS/√π and S ← S + θr/√π at each of the
-    L − 1 layers, from r = 1, S = 1/√π. The Jacobian at x has J x = x_l, and every direction orthogonal to x grows
-    less, by √(1 + θ²) a layer.
+    Ours: r = ‖x_l‖ and S = m^(−1/2) Σ_j x_{l,j} obey r² ← (1 + θ²) r² + 2θrS/√π and S ← S + θr/√π at each of
+    the L − 1 layers, from r = 1, S = 1/√π. The Jacobian at x has J x = x_l, and every direction orthogonal to
+    x grows less, by √(1 + θ²) a layer.
     """
     theta, L = np.broadcast_arrays(theta, L)
     square, mean = np.ones(L.shape), np.full(L.shape, np.pi**-0.5)
@@ -401,7 +350,8 @@ def ref_norm_wide(theta, L):
 def ref_near_zero(m, beta, xnorm):
     """m erf(β√m/(2‖x_{l−1}‖)), the expected number of a layer's neurons with |w_{l,j}ᵀx_{l−1}| ≤ β.
 
-    Ours: the pre-activations are N(0, 2‖x_{l−1}‖²/m). For small β it is m^(3/2) β/(√π ‖x_{l−1}‖). xnorm: ‖x_{l−1}‖.
+    Ours: the pre-activations are N(0, 2‖x_{l−1}‖²/m). For small β it is m^(3/2) β/(√π ‖x_{l−1}‖). xnorm:
+    ‖x_{l−1}‖.
     """
     if np.any(xnorm == 0):
         raise ParameterError("xnorm must be positive")
@@ -409,27 +359,19 @@ def ref_near_zero(m, beta, xnorm):
 
 
 @_checked
-def ref_sparse(m, s):
-    """√(s + 2mtφ(t)) with 2Φ(−t) = s/m, the limit of the supremum of |g · a| over unit vectors a with s nonzeros.
-
-    Ours, for g with m independent N(0, 1) entries, m → ∞ at fixed s/m ≤ 1: the norm of the s largest of them. To
-    leading order in s/m it is √(2s log(m/s)). The g = W_{L+1} Σ_{L+1} v of Lemma B.5 at initialization is one.
-    """
-    if np.any(s > m):
-        raise ParameterError(f"s must be at most m, got s = {s}, m = {m}")
-    t = -ndtri(np.maximum(s, np.finfo(float).tiny) / m / 2)
-    return np.sqrt(s + 2 * m * t * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
-
-
-@_checked
-def ref_gradient(theta, l, L):
+def ref_gradient(l, L, theta=None):
     """θ^(1(2≤l≤L)) ‖x_{l−1}‖ (1 + θ²)^((L−l)₊/2)/√2, the limit of ‖∇_{W_l} f‖_F/√m at initialization for m → ∞.
 
     Ours: ‖x_{l−1}‖ as in `ref_norm_wide`; the vector W_{L+1}Σ_{L+1}v that f is linear in has length √m, grows by
-    √(1 + θ²) at each of the layers L..l+1 that it goes back through, and half of it passes Σ_l. In a plain net every
-    factor is 1, and the limit 1/√2 at each layer.
+    √(1 + θ²) at each of the layers L..l+1 that it goes back through, and half of it passes Σ_l. In a plain net
+    every factor is 1, and the limit 1/√2 at each layer; theta=None gives it. Its sum over the L + 1 layers times
+    τ √(m/n) is the third line of the bound on I_2 in Appendix A.2; m times the sum of its squares, Σ, is the kernel
+    |∂f/∂W|², with which gradient descent on the logistic loss is stable at its start for η ≤ 8/(mΣ), as ℓ″ ≤ 1/4.
     """
     if np.any(l > L + 1):
         raise ParameterError(f"l must be at most L + 1, got l = {l}, L = {L}")
+    if theta is None:
+        return np.full(np.broadcast(l, L).shape, 0.5**0.5)[()]
     own = np.where((l >= 2) & (l <= L), theta, 1.0)
-    return own * ref_norm_wide(theta, np.maximum(l - 1, 1)) * (1 + theta**2) ** (np.maximum(L - l, 0) / 2) / np.sqrt(2)
+    back = (1 + theta**2) ** (np.maximum(L - l, 0) / 2)
+    return own * ref_norm_wide(theta, np.maximum(l - 1, 1)) * back / np.sqrt(2)

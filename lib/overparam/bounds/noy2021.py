@@ -1,18 +1,16 @@
 """Noy, Xu, Aflalo, Zelnik-Manor, Jin (2021): GReLU nets, whose gates are fixed at random, arXiv 2101.04243.
 
-The letters are the paper's: n unit inputs in R^dx, outputs in R^dy, L trained layers of width m, step size η, loss
-ℓ = ½Σ‖ŷ − y‖², and τ, the largest spectral norm by which a layer moves. Constants that the paper leaves open are
-keyword arguments with default 1. `log10=True` gives the decimal logarithm, where the value itself would overflow.
-`form="printed"` is the formula as it stands, the other forms say what was corrected. Every function raises
-ParameterError for an argument out of range and broadcasts over arrays.
+n unit inputs in R^dx, outputs in R^dy, L trained layers of width m, step size η, loss ℓ = ½Σ‖ŷ − y‖², and τ, the
+largest spectral norm by which a layer moves. `log10=True` gives the decimal logarithm, where the value itself would
+overflow.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from overparam.bounds._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker
-from overparam.errors import ParameterError
+from ..errors import ParameterError
+from ._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker
 
 _checked = checker(
     {
@@ -39,129 +37,87 @@ def _power(log10, c, **powers):
 
 
 @_checked
-def width_du2019(n, lam0, p, *, c=1, log10=False):
-    """c n⁶/(λ₀⁴ p³), p the probability to fail. Noy et al. 2021, Table 1, Du et al. 2019."""
-    return _power(log10, c, n=(n, 6), lam0=(lam0, -4), p=(p, -3))
-
-
-@_checked
 def width_zou2018(n, L, *, c=1, log10=False):
-    """c n²⁶ L³⁸. Noy et al. 2021, Table 1, Zou et al. 2018."""
+    """c n²⁶ L³⁸. Source: Table 1, Zou et al."""
     return _power(log10, c, n=(n, 26), L=(L, 38))
 
 
 @_checked
 def width_allenzhu2019(n, L, *, c=1, log10=False):
-    """c n²⁴ L¹². Noy et al. 2021, Table 1, Allen-Zhu et al. 2019."""
+    """c n²⁴ L¹². Source: Table 1, Allen-Zhu et al."""
     return _power(log10, c, n=(n, 24), L=(L, 12))
 
 
 @_checked
 def width_zou2019(n, L, *, c=1, log10=False):
-    """c n⁸ L¹². Noy et al. 2021, Table 1, Zou and Gu 2019."""
+    """c n⁸ L¹². Source: Table 1, Zou and Gu."""
     return _power(log10, c, n=(n, 8), L=(L, 12))
 
 
 @_checked
 def width_noy2021(n, L, dy=1, *, c=1, log10=False):
-    """c n² L dy, up to logarithms. Noy et al. 2021, Theorem 1, eq. (45)."""
+    """c n² L dy, up to logarithms. Source: Theorem 1, eq. (45)."""
     return _power(log10, c, n=(n, 2), L=(L, 1), dy=(dy, 1))
 
 
 @_checked
-def iters_du2019(eta, lam0, eps, *, c=1):
-    """c log(1/ε)/(η λ₀). Noy et al. 2021, Table 1, Du et al. 2019."""
-    return c * np.log(1 / eps) / (eta * lam0)
-
-
-@_checked
 def iters_zou2018(n, L, *, c=1):
-    """c n⁸ L⁹. Noy et al. 2021, Table 1, Zou et al. 2018."""
+    """c n⁸ L⁹. Source: Table 1, Zou et al."""
     return _power(False, c, n=(n, 8), L=(L, 9))
 
 
 @_checked
 def iters_allenzhu2019(n, L, eps, *, c=1):
-    """c n⁶ L² log(1/ε). Noy et al. 2021, Table 1, Allen-Zhu et al. 2019."""
+    """c n⁶ L² log(1/ε). Source: Table 1, Allen-Zhu et al."""
     return _power(False, c, n=(n, 6), L=(L, 2)) * np.log(1 / eps)
 
 
 @_checked
 def iters_zou2019(n, L, eps, *, c=1):
-    """c n² L² log(1/ε). Noy et al. 2021, Table 1, Zou and Gu 2019."""
+    """c n² L² log(1/ε). Source: Table 1, Zou and Gu."""
     return c * n**2 * L**2 * np.log(1 / eps)
 
 
 @_checked(eps=POSITIVE)
 def iters_noy2021(n, L, dx, eps, *, c=1):
-    """c log(n³ L/(dx ε)). Noy et al. 2021, Theorem 1."""
+    """c log(n³ L/(dx ε)). Source: Theorem 1."""
     return c * np.log(n**3 * L / (dx * eps))
 
 
 @_checked
-def step_du2019(n, lam0, *, c=1, log10=False):
-    """c λ₀/n². Noy et al. 2021, Table 1, Du et al. 2019."""
-    return _power(log10, c, lam0=(lam0, 1), n=(n, -2))
-
-
-@_checked
 def step_zou2018(n, L, *, c=1, log10=False):
-    """c/(n²⁹ L⁴⁷). Noy et al. 2021, Table 1, Zou et al. 2018."""
+    """c/(n²⁹ L⁴⁷). Source: Table 1, Zou et al."""
     return _power(log10, c, n=(n, -29), L=(L, -47))
 
 
 @_checked(m=(lambda v: v > 1, "above 1"))
 def step_allenzhu2019(n, L, m, *, c=1, log10=False):
-    """c/(n²⁸ log⁵(m) L¹⁴). Noy et al. 2021, Table 1, Allen-Zhu et al. 2019."""
+    """c/(n²⁸ log⁵(m) L¹⁴). Source: Table 1, Allen-Zhu et al."""
     return _power(log10, c, n=(n, -28), L=(L, -14), m=(np.log(m), -5))
 
 
 @_checked
 def step_zou2019(n, L, *, c=1, log10=False):
-    """c/(n⁸ L¹⁴). Noy et al. 2021, Table 1, Zou and Gu 2019."""
+    """c/(n⁸ L¹⁴). Source: Table 1, Zou and Gu."""
     return _power(log10, c, n=(n, -8), L=(L, -14))
 
 
 @_checked
 def step_noy2021(n, L, dx, dy=1, *, c=1, log10=False):
-    """c dx/(n⁴ L³ dy). Noy et al. 2021, Theorem 1."""
+    """c dx/(n⁴ L³ dy). Source: Theorem 1."""
     return _power(log10, c, dx=(dx, 1), n=(n, -4), L=(L, -3), dy=(dy, -1))
 
 
 @_checked
 def step_at_width(m, L, dx, dy=1, *, c=1):
-    """c dx dy/(m² L), which is `step_noy2021` at m = n² L dy. Noy et al. 2021, Section 10.4."""
+    """c dx dy/(m² L), which is `step_noy2021` at m = n² L dy. Source: Section 10.4."""
     return c * dx * dy / (m**2 * L)
 
 
 @_checked
-def fail_allenzhu2019(m, *, c=1):
-    """exp(−c log² m), the probability to fail. Noy et al. 2021, Table 1, Allen-Zhu et al. 2019."""
-    return np.exp(-c * np.log(m) ** 2)
-
-
-@_checked
-def fail_zou2019(n, *, c=1):
-    """c/n, the probability to fail. Noy et al. 2021, Table 1, Zou and Gu 2019."""
-    return c / n
-
-
-@_checked
-def fail_noy2021(m, *, c=1):
-    """exp(−c √m), the probability to fail. Noy et al. 2021, Theorem 1."""
-    return np.exp(-c * np.sqrt(m))
-
-
-@_checked
 def log10_parameters(log10_m, L):
-    """log₁₀(m² L), of the number of trained parameters. Noy et al. 2021, Section 4.1."""
+    """log₁₀(m² L), of the number of trained parameters. Source: Section 4.1."""
     return 2 * log10_m + np.log10(L)
-
-
-@_checked
-def output_rms(m, dx, dy=1):
-    """√(2m/(dx dy)), the root mean square of an output coordinate at initialization. From Section 2.1; ours."""
-    return np.sqrt(2 * m / (dx * dy))
 
 
 @_checked
@@ -172,31 +128,31 @@ def ntk_diagonal(m, L, dx, dy=1):
 
 @_checked
 def alpha_x(m, dx):
-    """m/(12 dx), the lower bound on the eigenvalues of GᵀG; with dy of those of FFᵀ. Noy et al. 2021, Theorem 5."""
+    """m/(12 dx), the lower bound on the eigenvalues of GᵀG; with dy of those of FFᵀ. Source: Theorem 5."""
     return m / (12 * dx)
 
 
 @_checked
 def beta_x(m, dx):
-    """27m/(4 dx), the upper bound on the eigenvalues of GᵀG; with dy of those of FFᵀ. Noy et al. 2021, Theorem 5."""
+    """27m/(4 dx), the upper bound on the eigenvalues of GᵀG; with dy of those of FFᵀ. Source: Theorem 5."""
     return 27 * m / (4 * dx)
 
 
 @_checked
 def alpha2(m, dx, dy=1):
-    """α² = α_x α_y = m²/(144 dx dy). Noy et al. 2021, eq. (17), Theorem 5."""
+    """α² = α_x α_y = m²/(144 dx dy). Source: eq. (17), Theorem 5."""
     return alpha_x(m, dx) * alpha_x(m, dy)
 
 
 @_checked
 def beta2(m, dx, dy=1):
-    """β² = β_x β_y = 729m²/(16 dx dy), 81² times α². Noy et al. 2021, eq. (17), Theorem 5."""
+    """β² = β_x β_y = 729m²/(16 dx dy), 81² times α². Source: eq. (17), Theorem 5."""
     return beta_x(m, dx) * beta_x(m, dy)
 
 
 @_checked
 def contraction(eta, alpha2, L):
-    """1 − η α² L/2, by which a step at least multiplies the loss. Noy et al. 2021, Lemma 3, eq. (19)."""
+    """1 − η α² L/2, by which a step at least multiplies the loss. Source: Lemma 3, eq. (19)."""
     return 1 - eta * alpha2 * L / 2
 
 
@@ -220,9 +176,9 @@ class StepTerms(NamedTuple):
 def eta_lemma3(alpha2, beta2, beta_x, n, L, loss0, theta, form="printed"):
     """min(α²/(12β²β_x L), 1/(3L), α²/(4β⁴L), 1/(β²L), √θ/(4√(2L) e^(θ/2) β√ℓ₀), α²θ²/(1024 n e^(2θ) β² ℓ₀)).
 
-    Returns the terms, a `StepTerms`, whose `eta` is the minimum. corrected: the first term is α²/(12β⁴L), as it
-    follows from λ²_max(FFᵀ), which the statement of Lemma 2 gives without its square.
-    Noy et al. 2021, Lemma 3, eq. (18).
+    Returns the terms, a `StepTerms`, whose `eta` is the minimum. corrected: the first term is α²/(12β⁴L), as
+    it follows from λ²_max(FFᵀ), which the statement of Lemma 2 gives without its square.
+    Source: Lemma 3, eq. (18).
     """
     first = beta2 * beta_x if _chosen(form, "printed", "corrected") == "printed" else beta2**2
     return StepTerms(
@@ -235,17 +191,11 @@ def eta_lemma3(alpha2, beta2, beta_x, n, L, loss0, theta, form="printed"):
     )
 
 
-@_checked(eps=POSITIVE)
-def iterations(eta, alpha2, L, loss0, eps):
-    """2/(η α² L) log(ℓ₀/ε), the steps after which eq. (19) leaves at most ε. Noy et al. 2021, eq. (42)."""
-    return 2 / (eta * alpha2 * L) * np.log(loss0 / eps)
-
-
 def c_T(form="printed"):
-    """2·81², which takes η = 1/(β²L). Noy et al. 2021, eq. (46).
+    """2·81², which takes η = 1/(β²L). Source: eq. (46).
 
-    eq18: 8·81⁴, from the third term of eq. (18), α²/(4β⁴L), which is smaller; corrected: 24·81⁴, from its first term
-    as `eta_lemma3` corrects it.
+    eq18: 8·81⁴, from the third term of eq. (18), α²/(4β⁴L), which is smaller; corrected: 24·81⁴, from its
+    first term as `eta_lemma3` corrects it.
     """
     return {"printed": 2 * 81**2, "eq18": 8 * 81**4, "corrected": 24 * 81**4}[
         _chosen(form, "printed", "eq18", "corrected")
@@ -254,7 +204,7 @@ def c_T(form="printed"):
 
 @_checked
 def loss0_bound(n, m, dx, form="printed", *, theta=0.5):
-    """4mn/dx, a bound on the initial loss. Noy et al. 2021, eq. (43).
+    """4mn/dx, a bound on the initial loss. Source: eq. (43).
 
     corrected: n (3e^θ m/dx + (m/dx)²), with ‖a − b‖² ≤ 2‖a‖² + 2‖b‖² and ‖y‖ ≤ m/dx, as Assumption 2 has it.
     """
@@ -270,14 +220,8 @@ def gamma_needed(n, *, alpha2=1.0, beta2=81.0**2):
 
 
 @_checked
-def gamma52(L, tau, delta, m, *, c=1):
-    """c (L³τ² + δ(5/6)^L + m^(−1/2)), the bound on the covariances in units of β². Noy et al. 2021, eq. (52)."""
-    return c * (L**3 * tau**2 + delta * (5 / 6) ** L + m**-0.5)
-
-
-@_checked
 def tau_bound(n, m, L, dy=1, *, c=1):
-    """c dy √(n/m)/L, which is ξ/L. Noy et al. 2021, eq. (5)."""
+    """c dy √(n/m)/L, which is ξ/L. Source: eq. (5)."""
     return c * dy * np.sqrt(n / m) / L
 
 
@@ -289,17 +233,17 @@ def tau_condition50(L, theta):
 
 @_checked
 def width_ntk(n, L, dx, dy=1, *, c=1):
-    """c n dx dy² L³. Noy et al. 2021, Theorem 3."""
+    """c n dx dy² L³. Source: Theorem 3."""
     return c * n * dx * dy**2 * L**3
 
 
 @_checked
 def ntk_ratio(n, m, L, dx, dy=1, form="printed", *, c=1):
-    """c √n dx (L dy)² m^(−5/2), up to logarithms. Noy et al. 2021, Theorem 3.
+    """c √n dx (L dy)² m^(−5/2), up to logarithms. Source: Theorem 3.
 
-    The proof divides √(mn) dy L², a bound on a norm, by m³/(144 dx dy), one on a squared norm. sqrt: by its root,
-    which gives c √(n dx) dy^(3/2) L²/m; rank1: by m/√(dx dy) instead, since the gradient of one output has rank one,
-    so that the trace has one eigenvalue where the proof counts m: c √(n dx) dy^(3/2) L²/√m.
+    The proof divides √(mn) dy L², a bound on a norm, by m³/(144 dx dy), one on a squared norm. sqrt: by its
+    root, which gives c √(n dx) dy^(3/2) L²/m; rank1: by m/√(dx dy) instead, since the gradient of one output
+    has rank one, so that the trace has one eigenvalue where the proof counts m: c √(n dx) dy^(3/2) L²/√m.
     """
     if _chosen(form, "printed", "sqrt", "rank1") == "printed":
         return c * np.sqrt(n) * dx * (L * dy) ** 2 * m**-2.5
@@ -308,7 +252,7 @@ def ntk_ratio(n, m, L, dx, dy=1, form="printed", *, c=1):
 
 @_checked
 def ntk_gradient2_lower(m, dx, dy=1, form="printed"):
-    """m³/(144 dx dy), a lower bound on ‖∇_k y_p‖_F². Noy et al. 2021, Section 10.5.
+    """m³/(144 dx dy), a lower bound on ‖∇_k y_p‖_F². Source: Section 10.5.
 
     corrected: m²/(144 dx dy), as ∇_k y_p has rank one; its mean is m²/(dx dy).
     """
@@ -317,7 +261,7 @@ def ntk_gradient2_lower(m, dx, dy=1, form="printed"):
 
 @_checked
 def kernel_ratio(r1, r2, form="printed"):
-    """3 max(R₁, R₂), a bound on |ΔK_ij|/√(K_ii K_jj). Noy et al. 2021, Corollary 4, eq. (8).
+    """3 max(R₁, R₂), a bound on |ΔK_ij|/√(K_ii K_jj). Source: Corollary 4, eq. (8).
 
     exact: R₁ + R₂ + R₁R₂, which holds for the ratios R of the two inputs whatever their size.
     """
@@ -328,24 +272,19 @@ def kernel_ratio(r1, r2, form="printed"):
 
 @_checked(m=(lambda v: v > 1, "above 1"))
 def ntk_ratio_allenzhu2019(m, L):
-    """L^(3/2)/√(log m), the ratio of Allen-Zhu et al. 2019 as quoted in Noy et al. 2021, Section 4.2."""
+    """L^(3/2)/√(log m), the ratio of Allen-Zhu et al. Source: Section 4.2."""
     return L**1.5 / np.sqrt(np.log(m))
 
 
 @_checked
 def thm5_log_failure(m, L, dx, dy, theta):
-    """log(3L²√m) − θm/(4L) + 6√m + 3 max(dx, dy), of the probability to fail. Noy et al. 2021, Theorem 5."""
+    """log(3L²√m) − θm/(4L) + 6√m + 3 max(dx, dy), of the probability to fail. Source: Theorem 5."""
     return np.log(3 * L**2 * np.sqrt(m)) - theta * m / (4 * L) + 6 * np.sqrt(m) + 3 * np.maximum(dx, dy)
-
-
-def thm5_prob(m, L, dx, dy, theta):
-    """1 − 3L²√m exp(−θm/(4L) + 6√m + 3 max(dx, dy)): negative where it says nothing. Noy et al. 2021, Theorem 5."""
-    return 1 - np.exp(np.minimum(thm5_log_failure(m, L, dx, dy, theta), 700.0))
 
 
 @_checked
 def thm5_width(L, dx, dy, theta):
-    """The smallest whole m from which on `thm5_prob` is positive. From Noy et al. 2021, Theorem 5; ours."""
+    """The smallest whole m from which on Theorem 5 has a positive probability to hold. Ours."""
     low = (12 * L / theta) ** 2  # there the exponent is largest
     high = 4 * low + 1000 * L / theta * (np.maximum(dx, dy) + np.log(L) + 10)
     for _ in range(200):
@@ -357,7 +296,7 @@ def thm5_width(L, dx, dy, theta):
 
 @_checked
 def lemma5_norm(L, theta, form="printed"):
-    """√(12L) e^(θ/2) θ^(−1/2), a bound on ‖Z_{ka,kb}‖₂ at initialization. Noy et al. 2021, Lemma 5, eq. (58).
+    """√(12L) e^(θ/2) θ^(−1/2), a bound on ‖Z_{ka,kb}‖₂ at initialization. Source: Lemma 5, eq. (58).
 
     lemma7: 4√L e^(θ/2) θ^(−1/2), that during the training.
     """
@@ -379,7 +318,9 @@ def gate_overlap(cosine):
 
 @_checked(delta=(lambda v: np.abs(v) <= 1, "in [-1, 1]"))
 def gate_cosines(depth, delta):
-    """r_0 = δ, r_{k+1} = κ₁(r_k) for k up to `depth`, (depth + 1,): gates of layer k are signs at this cosine. Ours."""
+    """r_0 = δ, r_{k+1} = κ₁(r_k) for k up to `depth`, (depth + 1,): gates of layer k are signs at this
+    cosine. Ours.
+    """
     found = [np.float64(delta)]
     for _ in range(depth):
         found.append(np.clip(kappa1(found[-1]), -1, 1))
@@ -389,8 +330,8 @@ def gate_cosines(depth, delta):
 def covariances(depth, delta):
     """κ₁(δ) Π_{l=1..k} (1 − arccos(r_l)/π), k = 0..depth: the mean cosine of G_k^i x_i and G_k^j x_j. Ours.
 
-    For inputs of cosine δ and a wide net at initialization, whose W_k are independent of the gates; with r_l of
-    `gate_cosines`. It falls as k^(−3), where Theorem 6 has δ(5/6)^k.
+    For inputs of cosine δ and a wide net at initialization, whose W_k are independent of the gates; with r_l
+    of `gate_cosines`. It falls as k^(−3), where Theorem 6 has δ(5/6)^k.
     """
     r = gate_cosines(depth + 1, delta)
     return r[1] * np.cumprod(np.concatenate([[1.0], 2 * gate_overlap(r[1 : depth + 1])]))
@@ -398,7 +339,7 @@ def covariances(depth, delta):
 
 @_checked
 def thm6_covariance(k, m, L, delta, tau, form="printed", *, c=1):
-    """c (m^(−1/4) + δ(5/6)^k + L^(3/2)τ), a bound on |⟨G_k^j x_j, G_k^i x_i⟩|/β_x. Noy et al. 2021, Theorem 6.
+    """c (m^(−1/4) + δ(5/6)^k + L^(3/2)τ), a bound on |⟨G_k^j x_j, G_k^i x_i⟩|/β_x. Source: Theorem 6.
 
     proof: c (m^(−1/2) + δ(7/9)^k + L^(3/2)τ), as the proof has it: 2(1 + θ)/3 at its θ = 1/6 is 7/9.
     """
@@ -420,7 +361,7 @@ def flops_train(m, L, n, form="relu"):
 
 @_checked
 def flops_inference(m, L, form="relu", *, rank=None):
-    """2m²L, the operations for one input; grelu: 2(m²/2 + 2rm)L, r = √m/2 by default. Noy et al. 2021, Section 4.4."""
+    """2m²L, the operations for one input; grelu: 2(m²/2 + 2rm)L, r = √m/2 by default. Source: Section 4.4."""
     if _chosen(form, "relu", "grelu") == "relu":
         return 2 * m**2 * L
     return 2 * (m**2 / 2 + 2 * (np.sqrt(m) / 2 if rank is None else rank) * m) * L
@@ -428,5 +369,5 @@ def flops_inference(m, L, form="relu", *, rank=None):
 
 @_checked
 def gate_table_bytes(n, m, L):
-    """n m L/8, the bytes of a table of gates as bits. Noy et al. 2021, Section 4.4."""
+    """n m L/8, the bytes of a table of gates as bits. Source: Section 4.4."""
     return n * m * L / 8

@@ -10,7 +10,6 @@ import torch
 
 from ..errors import TrainingDiverged
 from ..models.leaky import LeakyMLP
-from ..models.leaky_direct import DirectMLP
 from ..training import Checkpoint, CrossEntropyLoss, SquaredLoss, gradient_descent, stochastic_gradient_descent
 from ..training.autograd import train
 
@@ -56,12 +55,11 @@ def leaky_curves(datasets, seeds, alphas, setting, checkpoint=None):
 
 def _train(data, seed, alphas, s, checkpoint):
     x, x_test = (part.to(s.device, s.dtype) for part in (data.x_train, data.x_test))
-    # the cheaper of two forms of the net: one product of m x p x p, or two of batch x m x m, in each step
-    form = DirectMLP if x.shape[1] > (s.batch or len(x)) else LeakyMLP
     place = {"dtype": s.dtype, "device": s.device}
-    net = form(x.shape[1], s.m, s.classes or 1, s.L, alphas=alphas, seeds=[seed] * len(alphas), **place)
-    if form is DirectMLP:
-        x, x_test = net.embed(x), net.embed(x_test)
+    # the cheaper form of the net: one product of m x p x p in each step, or two of batch x m x m
+    runs = {"alphas": alphas, "seeds": [seed] * len(alphas), "keep_W1": x.shape[1] > (s.batch or len(x))}
+    net = LeakyMLP(x.shape[1], s.m, s.classes or 1, s.L, **runs, **place)
+    x, x_test = net.embed(x), net.embed(x_test)
     make = s.loss or (CrossEntropyLoss if s.classes else lambda y: SquaredLoss(y, "mean"))
     targets = (y.to(s.device) if s.classes else y.to(**place)[:, None] for y in (data.y_train, data.y_test))
     loss, test = map(make, targets)

@@ -8,13 +8,6 @@ import torch
 from ..errors import ParameterError
 from ..theory.finite_kernels import jacobian_rows
 from .noy2021_subnetworks import covariances, right_parts
-from .noy2021_thm3 import moved
-
-
-def gradients(run, target):
-    """[dl/dW_1, .., dl/dW_L], each (m, m), for targets (n, d_y). Source: Noy et al. 2021, eq. (9)."""
-    rows = run.sensitivities(run.forward() - target)
-    return [z.mT @ h for z, h in zip(rows, run.h, strict=False)]
 
 
 def step_parts(run, target, eta):
@@ -25,7 +18,8 @@ def step_parts(run, target, eta):
     changed, (): 0 for a GReLU net. The 2^L - L - 1 terms of Delta are summed layer by layer as a polynomial in eta.
     Source: Noy et al. 2021, Lemma 1, eqs. (11), (12).
     """
-    e, slopes = run.forward() - target, gradients(run, target)
+    e = run.forward() - target
+    slopes = [z.mT @ h for z, h in zip(run.sensitivities(e), run.inputs_of_layers(), strict=True)]  # eq. (9)
     right, left = right_parts(run), jacobian_rows(run)
     own, cross = 0, 0
     for h, G, F in zip(run.h, right, left, strict=False):
@@ -35,27 +29,25 @@ def step_parts(run, target, eta):
         own = own + torch.einsum("ip,id->ipd", pairs[every, every], rows[every, every])
         pairs[every, every] = 0
         cross = cross + torch.einsum("ijp,ijd->ipd", pairs, rows)
-    after = moved(run, [-eta * slope for slope in slopes])
+    after = run.at([W - eta * slope for W, slope in zip(run.W, slopes, strict=True)])
     change = run.B @ (right_parts(after)[-1] - right[-1])
     flips = sum((a != b).sum() for a, b in zip(run.gates, after.gates, strict=True))
-    return {
-        "change": change,
-        "self": own,
-        "cross": cross,
-        "higher": _higher(run, slopes, right[0], eta),
-        "flips": flips,
-    }
+    higher = _higher(run, slopes, right[0], eta)
+    return {"change": change, "self": own, "cross": cross, "higher": higher, "flips": flips}
 
 
 def _higher(run, slopes, G, eta):
     """Delta: from the coefficients of lambda^s in B D_L (W_L + lambda dW_L) .. D_0 C, s >= 2, at lambda = -eta."""
     powers = [G]
     for W, slope, gate in zip(run.W, slopes, run.gates, strict=True):
-        grown = [W @ term for term in powers] + [0]
-        powers = [
-            (a + b).mul_(gate.unsqueeze(-1)) for a, b in zip(grown, [0, *(slope @ t for t in powers)], strict=True)
-        ]
-    return sum(run.B @ term * (-eta) ** s for s, term in enumerate(powers[2:])) + torch.zeros_like(run.B @ G)
+        grown = [W @ term for term in powers] + [torch.zeros_like(G)]
+        for s, term in enumerate(powers, 1):
+            grown[s] = grown[s] + slope @ term
+        powers = [term * gate.unsqueeze(-1) for term in grown]
+    total = torch.zeros_like(run.B @ G)
+    for s, term in enumerate(powers[2:]):
+        total = total + run.B @ term * (-eta) ** s
+    return total
 
 
 def step_bound(run, target, eta, x, a=None, form="printed"):

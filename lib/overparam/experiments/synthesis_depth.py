@@ -50,9 +50,8 @@ def _layers(descent):
     if hasattr(descent, "net") and hasattr(descent.net, "theta"):
         activations, patterns = descent.net.forward(descent.x)
         return [descent.x, *activations[:-1]], descent.net.sensitivities(patterns), activations
-    if hasattr(descent, "gates"):
-        return descent.h[:-1], descent.sensitivities(ones), descent.h[1:]
-    return descent.inputs_of_layers(), descent.sensitivities(ones), descent.h
+    outputs = descent.h[1:] if hasattr(descent, "gates") else descent.h
+    return descent.inputs_of_layers(), descent.sensitivities(ones), outputs
 
 
 def tangent_kernels(descent):
@@ -174,5 +173,5 @@ def allowed_rate(low, high):
 def growth(depths, values):
     """(R^2 of a power law, R^2 of an exponential, exponent) of positive values over the depths."""
     logs = np.log(values)
-    exponent, power = line(np.log(depths), logs)
-    return power, line(depths, logs)[1], exponent
+    power = line(np.log(depths), logs)
+    return power.r2, line(depths, logs).r2, power.slope

@@ -10,7 +10,7 @@ from ..models.gated import GatedRuns
 from ..models.leaky import LeakyMLP
 from ..models.residual import ResidualReLU, ResidualRuns
 from ..models.two_layer import TwoLayerReLU, row_space
-from ..theory.finite_kernels import ntk_gram
+from ..theory.finite_kernels import layer_grams, ntk_gram
 from ..theory.kernels import gated_ntk, leaky_ntk, relu_gram, residual_ntk
 from ..training import SquaredLoss, gradient_descent
 
@@ -83,7 +83,7 @@ class Net:
 
     def _guo(self, x, m, seed):
         run = self.runs(x, m, [seed]).descent(x, 0)
-        return run.forward()[:, 0], run.gram().sum(0)
+        return run.forward()[:, 0], layer_grams(run).sum(0)
 
     def runs(self, x, m, seeds, held_out=None):
         """The nets of some seeds for `gradient_descent`, of the dtype and on the device of x (n, p)."""

@@ -1,9 +1,140 @@
-"""The convolutional net and the vision transformer of Guo et al. 2024, Tables 7 and 5."""
+"""Convolutional nets: those that Allen-Zhu et al. 2019 train, and that of Guo et al. 2024, Table 7.
+
+The former use the code of github.com/bearpaw/pytorch-classification as it stood in 2018; `VGG` and `ResNet` are its.
+"""
+
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
+from ..errors import ParameterError
 from .modules import Drawn, LeakyUnit
+
+
+class VGG(nn.Module):
+    """Stages of 3 x 3 convolutions (biases, batch normalization, ReLU), each followed by 2 x 2 pooling; one Linear.
+
+    layers: convolutions of each stage; stage k has width min(2^k, 8) channels. Inputs (n, *shape), shape (c, h, w);
+    outputs (n, classes). Weights of convolutions N(0, 2/(9 channels out)), of the last layer N(0, 0.01^2), biases 0.
+    VGG19: layers [2, 2, 4, 4, 4], width 64, shape (3, 32, 32).
+    """
+
+    def __init__(self, layers, width, *, shape, classes, seed):
+        super().__init__()
+        inputs, *size = shape
+        if min(size) >> len(layers) < 1:
+            raise ParameterError(f"images of shape {tuple(shape)} cannot be halved {len(layers)} times")
+        draw, parts = torch.Generator().manual_seed(seed), []
+        for k, count in enumerate(layers):
+            outputs = width * min(2**k, 8)
+            for _ in range(count):
+                parts += [_conv(draw, inputs, outputs, 3, bias=True), nn.BatchNorm2d(outputs), nn.ReLU()]
+                inputs = outputs
+            parts.append(nn.MaxPool2d(2))
+        linear = nn.Linear(inputs * (size[0] >> len(layers)) * (size[1] >> len(layers)), classes)
+        linear.weight = nn.Parameter(0.01 * torch.randn(linear.weight.shape, generator=draw, dtype=torch.float64))
+        nn.init.zeros_(linear.bias)
+        self.layers = nn.Sequential(*parts, nn.Flatten(), linear)
+        self.double()
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class ResNet(nn.Module):
+    """A convolution, three or so stages of residual blocks, the mean over the image, one Linear.
+
+    layers: blocks of each stage; stage k has width 2^k channels (4 times as many with bottlenecks) and, from the second
+    on, half the size. Shortcuts are identities, or 1 x 1 convolutions with batch normalization where the shape changes.
+    Inputs (n, *shape), shape (c, h, w); outputs (n, classes). Convolutions N(0, 2/(k^2 channels out)), without biases.
+    ResNet-32: [5, 5, 5], width 16. He et al.'s ResNet-110: [18, 18, 18], width 16; with bottleneck=True these are 164
+    layers, which is what the code called ResNet-110 until January 2019.
+    """
+
+    def __init__(self, layers, width, *, shape, classes, seed, bottleneck=False):
+        super().__init__()
+        draw, inputs = torch.Generator().manual_seed(seed), width
+        parts = [_conv(draw, shape[0], width, 3), nn.BatchNorm2d(width), nn.ReLU()]
+        for k, count in enumerate(layers):
+            for j in range(count):
+                block = _Block(draw, inputs, width * 2**k, 2 if k and not j else 1, bottleneck)
+                parts, inputs = [*parts, block], block.outputs
+        linear = nn.Linear(inputs, classes)
+        for name, shape in (("weight", (classes, inputs)), ("bias", (classes,))):
+            uniform = 2 * torch.rand(shape, generator=draw, dtype=torch.float64) - 1
+            setattr(linear, name, nn.Parameter(uniform * inputs**-0.5))
+        self.layers = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), linear)
+        self.double()
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class _Block(nn.Module):
+    """ReLU(shortcut(x) + f(x)): f has two 3 x 3 convolutions, or 1 x 1, 3 x 3, 1 x 1 with four times the channels."""
+
+    def __init__(self, draw, inputs, width, stride, bottleneck):
+        super().__init__()
+        self.outputs = 4 * width if bottleneck else width
+        kernels = [(1, 1), (3, stride), (1, 1)] if bottleneck else [(3, stride), (3, 1)]
+        parts, before = [], inputs
+        for i, (kernel, step) in enumerate(kernels):
+            after = self.outputs if i == len(kernels) - 1 else width
+            parts += [_conv(draw, before, after, kernel, step), nn.BatchNorm2d(after), nn.ReLU()]
+            before = after
+        self.f, self.shortcut = nn.Sequential(*parts[:-1]), nn.Sequential()
+        if stride > 1 or inputs != self.outputs:
+            self.shortcut = nn.Sequential(_conv(draw, inputs, self.outputs, 1, stride), nn.BatchNorm2d(self.outputs))
+
+    def forward(self, x):
+        return torch.relu(self.shortcut(x) + self.f(x))
+
+
+def _conv(draw, inputs, outputs, kernel, stride=1, bias=False):
+    layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=bias)
+    std = (2 / (kernel**2 * outputs)) ** 0.5
+    layer.weight = nn.Parameter(std * torch.randn(layer.weight.shape, generator=draw, dtype=torch.float64))
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+@dataclass(frozen=True)
+class Original:
+    """A net of the paper: what it is called there, its family, the parts of its stages, channels of the first."""
+
+    title: str
+    family: str
+    layers: tuple
+    width: int
+
+
+ORIGINALS = {
+    "vgg19": Original("VGG19", "vgg", (2, 2, 4, 4, 4), 64),
+    "resnet32": Original("ResNet-32", "basic", (5, 5, 5), 16),
+    "resnet110": Original("ResNet-110", "bottleneck", (18, 18, 18), 16),  # as the cited code had it: 164 layers
+    "resnet110-basic": Original("ResNet-110 of basic blocks", "basic", (18, 18, 18), 16),
+}
+
+
+def cifar_net(name, layers, width, *, shape, classes, seed):
+    """A net of the family of the paper's net `name` (vgg19, resnet32, resnet110, resnet110-basic), in float64."""
+    if name not in ORIGINALS:
+        raise ParameterError(f"unknown net {name!r}; there are {', '.join(ORIGINALS)}")
+    family = ORIGINALS[name].family
+    if family == "vgg":
+        return VGG(layers, width, shape=shape, classes=classes, seed=seed)
+    return ResNet(layers, width, shape=shape, classes=classes, seed=seed, bottleneck=family == "bottleneck")
+
+
+def net_title(name, layers, width):
+    """What a figure calls the net of `cifar_net`: the paper's name at the paper's size, else what stands in for it."""
+    original = ORIGINALS[name]
+    if (tuple(layers), width) == (original.layers, original.width):
+        return original.title
+    parts = "convolutions" if original.family == "vgg" else "blocks"
+    return f"{sum(layers)} {parts} from {width} channels for {original.title}"
 
 
 class LeakyCNN(nn.Module):
@@ -25,63 +156,3 @@ class LeakyCNN(nn.Module):
 
     def forward(self, x):
         return self.layers(x.reshape(len(x), *self.shape))
-
-
-class LeakyViT(nn.Module):
-    """A vision transformer whose head, and on request whose encoder's MLPs, have leaky units of slope `alpha`.
-
-    Inputs (n, 1, size, size), or flattened, cut into patches of `patch` x `patch`; outputs (n, classes): logits.
-    Learned positions, `layers` pre-norm blocks of attention and an MLP (GELU unless `leaky_encoder`), the mean over the
-    patches, and a head of `head` units with biases. The defaults are the paper's, except for the embedding of patches,
-    which it does not mention. Weights of the encoder N(0, 1/fan in), positions N(0, 0.02^2).
-    Source: Guo et al. 2024, Table 5.
-    """
-
-    def __init__(
-        self, alpha, seed, *, size=28, patch=4, dim=64, layers=6, heads=8, head_dim=64, mlp=8192, head=8192,
-        classes=10, fan="in", leaky_encoder=False,
-    ):  # fmt: skip
-        super().__init__()
-        draw, self.patch, self.cuts = Drawn(seed, bias=True), patch, size // patch
-        self.embedding = draw.linear(patch**2, dim, 1 / patch)
-        self.positions = draw.normal((size // patch) ** 2, dim, std=0.02)
-        unit = LeakyUnit(alpha) if leaky_encoder else nn.GELU()
-        blocks = []
-        for _ in range(layers):
-            between = nn.Sequential(draw.linear(dim, mlp, dim**-0.5), unit, draw.linear(mlp, dim, mlp**-0.5))
-            blocks += [_Residual(dim, _Attention(draw, dim, heads, head_dim)), _Residual(dim, between)]
-        self.blocks = nn.Sequential(*blocks, nn.LayerNorm(dim, dtype=torch.float64))
-        self.head = draw.head(dim, head, classes, alpha, fan)
-
-    def forward(self, x):
-        n, patch, cuts = len(x), self.patch, self.cuts
-        cut = x.reshape(n, cuts, patch, cuts, patch).transpose(2, 3)
-        tokens = self.embedding(cut.reshape(n, -1, patch**2)) + self.positions
-        return self.head(self.blocks(tokens).mean(1))
-
-
-class _Residual(nn.Module):
-    """x + f(LayerNorm(x))."""
-
-    def __init__(self, dim, f):
-        super().__init__()
-        self.norm, self.f = nn.LayerNorm(dim, dtype=torch.float64), f
-
-    def forward(self, x):
-        return x + self.f(self.norm(x))
-
-
-class _Attention(nn.Module):
-    """Multi-head self-attention on tokens (n, t, dim)."""
-
-    def __init__(self, draw, dim, heads, head_dim):
-        super().__init__()
-        self.heads, inner = heads, heads * head_dim
-        self.qkv = draw.linear(dim, 3 * inner, dim**-0.5, bias=False)
-        self.out = draw.linear(inner, dim, inner**-0.5)
-
-    def forward(self, x):
-        n, t, _ = x.shape
-        q, k, v = self.qkv(x).reshape(n, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)
-        return self.out((weights @ v).transpose(1, 2).reshape(n, t, -1))

@@ -1,16 +1,15 @@
 """GReLU nets, whose gates a frozen random net sets once and for all, and their ReLU twins (Noy et al. 2021)."""
 
 import copy
-from collections import deque
 
 import numpy as np
 import torch
 
 from ..errors import ParameterError
-from ..norms import spectral_norm, squared_difference, squared_product
+from ..norms import spectral_norm
 
-_PARTS = ("B", "C", "W", "Psi", "U", "V")
 _BLOCK = 2**23  # entries that are drawn at a time
+_ROWS = 4096  # inputs of a table that are handled at once outside training
 
 
 class GatedRuns:
@@ -25,6 +24,10 @@ class GatedRuns:
     Everything is drawn block by block when a run is opened, in float64, and cast to dtype and device of the inputs;
     Psi_k is applied as it is drawn and not kept.
     Source: Noy et al. 2021, Section 2.1, eq. (1).
+
+    >>> net = GatedRuns("grelu", 3, 64, 4, seeds=[0, 1])
+    >>> net.descent(torch.ones(5, 3)).forward().shape
+    torch.Size([2, 5, 1])
     """
 
     def __init__(self, kind, d_x, m, L, d_y=1, *, seeds, psi_rank=None, draw_on="cpu"):
@@ -35,6 +38,11 @@ class GatedRuns:
         self.kind, self.d_x, self.m, self.L, self.d_y = kind, d_x, m, L, d_y
         self.seeds, self.runs, self.psi_rank, self.draw_on = list(seeds), len(seeds), psi_rank, draw_on
         self._weights = self._psi = None
+        r = psi_rank or 1
+        self._laws = {  # shape and variance of every matrix; the order is part of the seed
+            "B": ((d_y, m), 2 / d_y), "C": ((m, d_x), 2 / d_x), "W": ((m, m), 2 / m), "Psi": ((m, m), 2 / m),
+            "U": ((m, r), 1 / r), "V": ((r, m), 2 / m),
+        }  # fmt: skip
 
     def twin(self, kind):
         """The same nets with the other kind of gates: B, C and W_k(0) stay."""
@@ -64,85 +72,78 @@ class GatedRuns:
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) for training on x: (n, d_x), or (R, n, d_x) for one data set per run."""
-        x = x if run is None or x.ndim == 2 else x[run]
-        return GatedDescent(self, run, x)
+        return GatedDescent(self, run, x if run is None or x.ndim == 2 else x[run])
 
     def outer(self, run, like):
         """B (d_y, m) and C (m, d_x) of one run, (R, d_y, m) and (R, m, d_x) of all."""
-        B = self._of_runs(run, lambda r: self._drawn("B", r, 0, (self.d_y, self.m), 2 / self.d_y, like))
-        C = self._of_runs(run, lambda r: self._drawn("C", r, 0, (self.m, self.d_x), 2 / self.d_x, like))
-        return B, C
+        return self._drawn("B", run, 0, like), self._drawn("C", run, 0, like)
 
     def layer(self, run, k, like):
         """W_k at the start, k = 1..L, (m, m) of one run, (R, m, m) of all: a tensor of its own."""
-        if self._weights is not None:
-            W = self._weights[k - 1].to(like)
-            if run is None:
-                return W.expand(self.runs, self.m, self.m).clone()
-            return (W if W.ndim == 2 else W[run]).clone()
-        return self._of_runs(run, lambda r: self._drawn("W", r, k, (self.m, self.m), 2 / self.m, like))
+        if self._weights is None:
+            return self._drawn("W", run, k, like)
+        W = self._weights[k - 1].to(like)
+        if run is None:
+            return W.expand(self.runs, self.m, self.m).clone()
+        return (W if W.ndim == 2 else W[run]).clone()
+
+    def psi(self, run, k, like):
+        """The random Psi_k of one run as a matrix (m, m)."""
+        return self._drawn("Psi", run, k, like)
 
     def gates(self, run, h):
         """D_1, .., D_L of the frozen net as 0/1 tensors like h = [C x]^+, (n, m), or (R, n, m) for all runs."""
         if run is None:
             rows = [self.gates(r, h[r]) for r in range(self.runs)]
             return [torch.stack(layer) for layer in zip(*rows, strict=True)]
-        found, kind = [], gate_dtype(h)
+        found = []
         for k in range(1, self.L + 1):
             h = self.psi_times(run, k, h).clamp_(min=0)
-            found.append((h > 0).to(kind))
+            found.append((h > 0).to(_gate_dtype(h)))
         return found
-
-    def psi(self, run, k, like):
-        """The random Psi_k of one run as a matrix (m, m)."""
-        return self._drawn("Psi", run, k, (self.m, self.m), 2 / self.m, like)
 
     def psi_times(self, run, k, z):
         """Psi_k z for the rows of z, (n, m)."""
         if self._psi is not None:
-            psi = [P.to(z) if P.ndim == 2 else P[run].to(z) for P in _factors(self._psi[k - 1])]
+            given = self._psi[k - 1]
+            factors = given if isinstance(given, tuple | list) else (given,)
+            factors = [P.to(z) if P.ndim == 2 else P[run].to(z) for P in factors]
         elif self.psi_rank is not None:
-            r, shapes = self.psi_rank, [("U", (self.m, self.psi_rank)), ("V", (self.psi_rank, self.m))]
-            psi = [self._drawn(part, run, k, s, v, z) for (part, s), v in zip(shapes, (1 / r, 2 / self.m), strict=True)]
+            factors = [self._drawn("U", run, k, z), self._drawn("V", run, k, z)]
         else:
             out = torch.empty_like(z)
-            for rows, block in self._blocks("Psi", run, k, (self.m, self.m), 2 / self.m, z):
+            for rows, block in self._blocks("Psi", run, k, z):
                 out[:, rows] = z @ block.mT
             return out
-        for P in reversed(psi):
+        for P in reversed(factors):
             z = z @ P.mT
         return z
 
-    def _of_runs(self, run, make):
-        if run is not None:
-            return make(run)
-        drawn = {seed: make(self.seeds.index(seed)) for seed in dict.fromkeys(self.seeds)}
-        return torch.stack([drawn[seed] for seed in self.seeds])
-
-    def _drawn(self, part, run, k, shape, variance, like):
-        out = like.new_empty(shape)
-        for rows, block in self._blocks(part, run, k, shape, variance, like):
+    def _drawn(self, part, run, k, like):
+        if run is None:
+            drawn = {seed: self._drawn(part, self.seeds.index(seed), k, like) for seed in dict.fromkeys(self.seeds)}
+            return torch.stack([drawn[seed] for seed in self.seeds])
+        out = like.new_empty(self._laws[part][0])
+        for rows, block in self._blocks(part, run, k, like):
             out[rows] = block
         return out
 
-    def _blocks(self, part, run, k, shape, variance, like):
+    def _blocks(self, part, run, k, like):
         """(rows, entries of these rows) of a Gaussian matrix: a function of seed, part and layer alone."""
+        (height, width), variance = self._laws[part]
         device = like.device if self.draw_on == "device" and like.device.type == "cuda" else torch.device("cpu")
-        key = np.random.SeedSequence([self.seeds[run], _PARTS.index(part), k]).generate_state(1, np.uint64)
+        stream = [self.seeds[run], list(self._laws).index(part), k]
+        key = np.random.SeedSequence(stream).generate_state(1, np.uint64)
         generator = torch.Generator(device).manual_seed(int(key[0]) % 2**63)
-        step = max(1, _BLOCK // shape[1])
-        for start in range(0, shape[0], step):
-            rows = slice(start, min(start + step, shape[0]))
-            size = (rows.stop - start, shape[1])
+        step = max(1, _BLOCK // width)
+        for start in range(0, height, step):
+            rows = slice(start, min(start + step, height))
+            size = (rows.stop - start, width)
             block = torch.randn(*size, generator=generator, dtype=torch.float64, device=device)
             yield rows, block.mul_(variance**0.5).to(like)
 
 
-def _factors(psi):
-    return psi if isinstance(psi, tuple | list) else (psi,)
-
-
-def gate_dtype(h):
+def _gate_dtype(h):
     """Masks are multiplied ten times as fast as floats on CPUs, and are bytes elsewhere."""
     return h.dtype if h.device.type == "cpu" else torch.bool
 
@@ -159,27 +160,46 @@ class GatedDescent:
         self.net, self.run, self.kind = net, run, net.kind
         self.B, self.C = net.outer(run, x)
         self.W = [net.layer(run, k, x) for k in range(1, net.L + 1)]
-        self._last = {}
+        self._elsewhere = (None, None)  # the last inputs of `predict` and what never changes at them
         self.load(x)
         self._mark = self._gate_counts()
 
     def load(self, x):
         """Take other inputs (..., n, d_x), a batch of them say; buffers are kept where n stays the same."""
         self.x = x
-        self._begin(*self._start(x))
+        h, gates = self._frozen(x)
+        if not hasattr(self, "back") or self.back.shape != h.shape:
+            self._allocate(h)
+        self.h[0], self.gates = h, self.gates if gates is None else gates
+        self._current = False
 
-    def _start(self, x):
-        """(h_0, gates, None for a ReLU net) of inputs."""
+    def _allocate(self, h):
+        self.h = [h, *(torch.empty_like(h) for _ in self.W)]
+        self.delta, self.back = torch.empty_like(h), torch.empty_like(h)
+        if self.kind == "relu":
+            self.gates = [torch.empty_like(h, dtype=_gate_dtype(h)) for _ in self.W]
+        else:
+            self.gates = None
+
+    def _frozen(self, x):
+        """What never changes at inputs x: h_0 and, for GReLU, the gates; None for ReLU."""
         h = (x @ self.C.mT).clamp_(min=0)
         return h, self.net.gates(self.run, h) if self.kind == "grelu" else None
 
-    def _begin(self, h, gates):
-        if not hasattr(self, "back") or self.back.shape != h.shape:
-            self.h = [h, *(torch.empty_like(h) for _ in self.W)]
-            self.delta, self.back = torch.empty_like(h), torch.empty_like(h)
-            self.gates = [torch.empty_like(h, dtype=gate_dtype(h)) for _ in self.W] if gates is None else gates
-        self.h[0], self.gates = h, self.gates if gates is None else gates
-        self._fresh = False
+    def _frozen_elsewhere(self, x):
+        if self._elsewhere[0] is not x:
+            self._elsewhere = x, self._frozen(x)
+        return self._elsewhere[1]
+
+    def at(self, W):
+        """The same net at the same inputs with weights W = [W_1, .., W_L]; a ReLU net finds its own gates."""
+        other = copy.copy(self)
+        other.W, gates = list(W), self.gates
+        other._allocate(self.h[0])
+        other.gates = gates if self.kind == "grelu" else other.gates
+        other._current = False
+        other.forward()
+        return other
 
     @property
     def state(self):
@@ -193,7 +213,7 @@ class GatedDescent:
 
     def forward(self):
         """Outputs (..., n, d_y) at the current weights; computed once between two steps."""
-        if not self._fresh:
+        if not self._current:
             for k, (W, gate) in enumerate(zip(self.W, self.gates, strict=True)):
                 a = torch.matmul(self.h[k], W.mT, out=self.h[k + 1])
                 if self.kind == "relu":
@@ -201,7 +221,7 @@ class GatedDescent:
                     a.clamp_(min=0)
                 else:
                     a.mul_(gate)
-            self._fresh = True
+            self._current = True
         return self.h[-1] @ self.B.mT
 
     def descend(self, v):
@@ -213,7 +233,11 @@ class GatedDescent:
                 torch.matmul(delta, self.W[k], out=back)
             (self.W[k].addmm_ if delta.ndim == 2 else self.W[k].baddbmm_)(delta.mT, self.h[k], alpha=-1)
             delta, back = back, delta
-        self._fresh = False
+        self._current = False
+
+    def inputs_of_layers(self):
+        """[h_0, .., h_{L-1}], each (..., n, m), at the current weights. After `forward`."""
+        return self.h[:-1]
 
     def sensitivities(self, v):
         """[Z_1, .., Z_L], each (..., n, m), with v_i . dy_i/dW_k = Z_{k,i} h_{k-1,i}^T; v (..., n, d_y).
@@ -228,65 +252,95 @@ class GatedDescent:
 
     def predict(self, x):
         """Outputs (..., n, d_y) at other inputs x (n, d_x); a GReLU net draws its Psi anew for their gates."""
-        ((h, _),) = deque(self._layers(x), maxlen=1)
+        h, gates = self._frozen_elsewhere(x)
+        for k, W in enumerate(self.W):
+            h = (h @ W.mT).clamp_(min=0) if gates is None else (h @ W.mT).mul_(gates[k])
         return h @ self.B.mT
 
-    def _layers(self, x):
-        """Yields (h_k, D_k), k = 1..L, at inputs. Gates that never change are kept for the last inputs seen."""
-        if self._last.get("x") is not x:
-            self._last = {**self._last, "x": x, "start": self._start(x)}
-        return self._up(*self._last["start"])
+    def gates_at(self, x):
+        """[D_1, .., D_L] at other inputs x (n, d_x), each (..., n, m), of 0/1 or booleans."""
+        h, gates = self._frozen_elsewhere(x)
+        if gates is not None:
+            return gates
+        found = []
+        for W in self.W:
+            h = (h @ W.mT).clamp_(min=0)
+            found.append(h > 0)
+        return found
 
-    def _up(self, h, gates):
-        for k, W in enumerate(self.W):
-            h = h @ W.mT
-            gate = (h > 0).to(gate_dtype(h)) if gates is None else gates[k]
-            h = h.clamp_(min=0) if gates is None else h.mul_(gate)
-            yield h, gate
-
-    def _gates_at(self, x):
-        return [gate for _, gate in self._layers(x)]
-
-    def dead(self, x=None):
-        """Share of the units of layers 1..L whose gate is closed at all inputs, (..., L); x: default, those loaded."""
-        if x is None:
-            self.forward()
-        gates = self.gates if x is None else self._gates_at(x)
-        return torch.stack([1 - gate.any(-2).double().mean(-1) for gate in gates], -1)
-
-    def gate_changes(self, x):
-        """Share of the gates of layers 1..L at inputs x that changed since this was last asked, (...); NaN at first."""
-        gates = self._gates_at(x)
-        before = self._last.get("gates")
-        self._last["gates"] = [gate.bool() for gate in gates]
-        if before is None:
-            return self.W[0].new_full(gates[0].shape[:-2], float("nan"))
-        pairs = zip(before, self._last["gates"], strict=True)
-        return torch.stack([(a != b).double().mean((-2, -1)) for a, b in pairs], -1).mean(-1)
-
-    def gradient_change(self, loss):
-        """||g_t - g_{t-1}||_F and ||g_t||_F over all layers, (..., 2), g_{t-1} that of the last call (NaN at first).
-
-        loss: gives (value, derivative) at the outputs. Keeps the gradient, as a product where that is smaller.
-        """
-        rows = self.sensitivities(loss(self.forward())[1])
-        below = self.h[:-1]
-        if 2 * rows[0].shape[-2] >= rows[0].shape[-1]:
-            now = [z.mT @ h for z, h in zip(rows, below, strict=True)]
-            change = lambda a, b: (a - b).square().sum((-2, -1))  # noqa: E731
-            size = lambda a: a.square().sum((-2, -1))  # noqa: E731
-        else:
-            now = [(z, h.clone()) for z, h in zip(rows, below, strict=True)]
-            change, size = squared_difference, lambda pair: squared_product(*pair)
-        before, self._last["gradient"] = self._last.get("gradient"), now
-        squares = [sum(size(g) for g in now)]
-        squares.insert(0, squares[0] * torch.nan if before is None else sum(map(change, now, before)))
-        return torch.stack(squares, -1).clamp(min=0).sqrt()
-
-    def distances(self, iterations=30):
-        """||W_k - W_k(0)||_2 of every layer by power iteration, (..., L); W_k(0) is drawn anew, one layer at a time."""
-        return torch.stack([spectral_norm(self.change(k), iterations) for k in range(len(self.W))], -1)
+    def dead(self):
+        """Share of the units of layers 1..L whose gate is closed at all inputs, (..., L)."""
+        self.forward()
+        return torch.stack([1 - gate.any(-2).double().mean(-1) for gate in self.gates], -1)
 
     def change(self, k):
-        """W_{k+1} - W_{k+1}(0), (..., m, m)."""
+        """W_{k+1} - W_{k+1}(0), (..., m, m); W_{k+1}(0) is drawn anew."""
         return self.net.layer(self.run, k + 1, self.x).neg_().add_(self.W[k])
+
+    def distances(self, iterations=30):
+        """||W_k - W_k(0)||_2 of every layer by power iteration, (..., L), one layer at a time."""
+        return torch.stack([spectral_norm(self.change(k), iterations) for k in range(len(self.W))], -1)
+
+
+class TabulatedRuns(GatedRuns):
+    """The nets of `GatedRuns` for stochastic gradient descent: inputs are row numbers of X = `inputs` (N, d_x).
+
+    `rows(first, last)` gives them, as a column of floats, for training and test inputs alike, which all lie in X. A
+    descent computes [C X]^+, (N, m), and of a GReLU net the gates of all rows as bits, m L / 8 bytes a row, when it is
+    opened. Source of the table: Noy et al. 2021, Section 4.4.
+    """
+
+    def __init__(self, kind, inputs, m, L, d_y=1, **options):
+        super().__init__(kind, inputs.shape[-1], m, L, d_y, **options)
+        self.inputs = inputs
+
+    def rows(self, first=0, last=None):
+        """The inputs first..last - 1 of X as (last - first, 1)."""
+        last = len(self.inputs) if last is None else last
+        return torch.arange(first, last, dtype=self.inputs.dtype, device=self.inputs.device).unsqueeze(1)
+
+    def descent(self, x, run=None):
+        """Open one run (int) or all (None) for training on the rows x (n, 1) of X."""
+        return TabulatedDescent(self, run, x)
+
+
+class TabulatedDescent(GatedDescent):
+    """A `GatedDescent` whose inputs are row numbers (n, 1)."""
+
+    table = None
+
+    def _tabulate(self):
+        h = (self.net.inputs @ self.C.mT).clamp_(min=0)
+        if self.kind == "relu":
+            return h, None
+        parts = [[pack(gate) for gate in self.net.gates(self.run, part)] for part in h.split(_ROWS, -2)]
+        return h, [torch.cat(layer, -2) for layer in zip(*parts, strict=True)]
+
+    def _frozen(self, x):
+        self.table = self.table or self._tabulate()
+        index, (h, packed) = x[:, 0].long(), self.table
+        if packed is None:
+            return h[..., index, :], None
+        return h[..., index, :], [unpack(bits[..., index, :], self.net.m, _gate_dtype(h)) for bits in packed]
+
+    _frozen_elsewhere = _frozen  # a table is read at no cost, and its rows need not be kept
+
+    def _gate_counts(self):
+        return torch.cat([super()._gate_counts().flatten(), self.net.inputs.sum(0)])
+
+    def predict(self, x):
+        """Outputs (..., n, d_y) at the rows x (n, 1) of X."""
+        return torch.cat([super(TabulatedDescent, self).predict(part) for part in x.split(_ROWS)], -2)
+
+
+def pack(gates):
+    """Bits of booleans or 0/1 (..., m) as bytes (..., ceil(m / 8)), the lowest bit first, zeros at the end."""
+    padded = torch.nn.functional.pad(gates.to(torch.uint8), (0, -gates.shape[-1] % 8))
+    grouped = padded.unflatten(-1, (-1, 8))
+    return (grouped << torch.arange(8, dtype=torch.uint8, device=gates.device)).sum(-1, dtype=torch.uint8)
+
+
+def unpack(packed, m, dtype=torch.bool):
+    """The 0/1 (..., m) of what `pack` made."""
+    bits = packed.unsqueeze(-1) >> torch.arange(8, dtype=torch.uint8, device=packed.device)
+    return bits.bitwise_and_(1).flatten(-2)[..., :m].to(dtype)

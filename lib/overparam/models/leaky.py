@@ -10,11 +10,17 @@ class LeakyMLP:
     W_l ~ N(0, 2/m), B ~ N(0, 1/d).
     p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R in all; runs with
     the same seed share their draw (paired). Drawn in float64 on the CPU and then cast.
+    keep_W1: train W_1 itself instead of its part of rank p (`LeakyDescent`): cheaper for batches smaller than p. All
+    runs then share one seed, and inputs are handed over as `embed` gives them.
     Source: Guo et al. 2024, Algorithm 1, eq. (2).
+
+    >>> net = LeakyMLP(3, 64, 1, 2, alphas=[-1.0, 0.0], seeds=[7, 7])
+    >>> net.descent(torch.ones(5, 3)).forward().shape
+    torch.Size([2, 5, 1])
     """
 
-    def __init__(self, p, m, d, L, *, alphas, seeds, dtype=torch.float32, device="cpu"):
-        self.p, self.m, self.d, self.L, self.runs = p, m, d, L, len(seeds)
+    def __init__(self, p, m, d, L, *, alphas, seeds, keep_W1=False, dtype=torch.float32, device="cpu"):
+        self.p, self.m, self.d, self.L, self.runs, self.keep_W1 = p, m, d, L, len(seeds), keep_W1
         unique = sorted(set(seeds))
         draws = [torch.stack(parts) for parts in zip(*(_draw(p, m, d, L, seed) for seed in unique), strict=True)]
         self.A, self.W, self.B = (t.to(device, dtype) for t in draws)  # (S, m, p), (S, L, m, m), (S, d, m)
@@ -22,6 +28,10 @@ class LeakyMLP:
         alpha = torch.tensor(alphas, dtype=torch.float64)
         norm = torch.sqrt(1 + alpha**2)
         self.slopes = torch.stack([1 / norm, alpha / norm], -1).to(device, dtype)  # (R, 2): for z > 0 and below
+
+    def embed(self, x):
+        """Inputs x (n, p) as `descent` takes them: h_0 = A x, (n, m), with `keep_W1`, else x itself."""
+        return x @ self.A[0].T if self.keep_W1 else x
 
     def outputs(self, x):
         """Outputs (R, n, d) at the initial weights for x (n, p) or, one set per run, (R, n, p)."""
@@ -31,7 +41,8 @@ class LeakyMLP:
         """Open one run (int) or all (None) for training on x: (n, p), or (R, n, p) for one data set per run."""
         draw, select = (self.draw, slice(None)) if run is None else (self.draw[run], run)
         x = x[select] if x.ndim == 3 else x
-        return LeakyDescent(self.A[draw], self.W[draw].clone(), self.B[draw], self.slopes[select], x)
+        A = None if self.keep_W1 else self.A[draw]
+        return LeakyDescent(A, self.W[draw].clone(), self.B[draw], self.slopes[select], x)
 
 
 def _draw(p, m, d, L, seed):
@@ -44,87 +55,95 @@ class LeakyDescent:
     """Forward, backward and update of the trained layers in preallocated buffers; leading run axis or none.
 
     The input h_0 = A x has rank p, so W_1 moves only by P A^T with P (m, p): the state keeps W_1 A + P A^T A instead of
-    W_1 and saves two of the 3 L - 1 products of a step.
+    W_1 and saves two of the 3 L - 1 products n x m x m of a step, for one of m x p x p. A: (..., m, p), or None where
+    x holds h_0, (n, m), and W_1 itself is kept.
     """
 
     def __init__(self, A, W, B, slopes, x):
-        self.B = B
+        self.A, self.B, self.slopes = A, B, slopes
         self.W = list(W.unbind(-3))
-        self.A = A
-        self.gramA = A.mT @ A
-        self.V0 = self.W[0] @ A
-        self.P = torch.zeros_like(self.V0)
+        if A is not None:
+            self.gramA = A.mT @ A
+            self.V0 = self.W[0] @ A
+            self.P = torch.zeros_like(self.V0)
         self.negative = slopes[..., 1, None, None]
         self.jump = slopes[..., 0, None, None] - self.negative
         self.load(x)
 
     def load(self, x):
         """Take other inputs (..., n, p), a batch of them say; buffers are kept where n stays the same."""
-        self.x = x
-        shape = (*self.V0.shape[:-2], x.shape[-2], self.A.shape[-2])
+        self.x = x if self.A is not None else x.expand(*self.B.shape[:-2], *x.shape[-2:])
+        shape = (*self.B.shape[:-2], x.shape[-2], self.B.shape[-1])
         if not hasattr(self, "delta") or self.delta.shape != shape:
             self.h, self.slope = ([x.new_empty(shape) for _ in self.W] for _ in range(2))
             self.delta, self.back = x.new_empty(shape), x.new_empty(shape)
 
     @property
     def state(self):
-        return {"P": self.P, **{f"W{l + 1}": W for l, W in enumerate(self.W) if l}}
+        first = {"W1": self.W[0]} if self.A is None else {"P": self.P}
+        return {**first, **{f"W{l + 1}": W for l, W in enumerate(self.W) if l}}
 
     @property
-    def W1(self):
-        """The first layer's weights (..., m, m)."""
-        return self.W[0] + self.P @ self.A.mT
+    def weights(self):
+        """[W_1, .., W_L] at present, each (..., m, m)."""
+        return [self.W[0] if self.A is None else self.W[0] + self.P @ self.A.mT, *self.W[1:]]
+
+    def at(self, W):
+        """A descent of the same net and inputs at the weights W = [W_1, .., W_L], which it copies and keeps all."""
+        return LeakyDescent(None, torch.stack(list(W), -3), self.B, self.slopes, self.inputs_of_layers()[0])
+
+    def _first(self):
+        """What x is multiplied by: W_1 A, or W_1."""
+        return self.W[0] if self.A is None else self.V0 + self.P @ self.gramA
 
     def forward(self):
         """Outputs (..., n, d) at the current weights."""
-        V = self.V0 + self.P @ self.gramA
-        for l, (h, slope) in enumerate(zip(self.h, self.slope, strict=True)):
-            torch.matmul(self.x if l == 0 else self.h[l - 1], V.mT if l == 0 else self.W[l].mT, out=h)
+        below = self.x
+        for W, h, slope in zip([self._first(), *self.W[1:]], self.h, self.slope, strict=True):
+            torch.matmul(below, W.mT, out=h)
             torch.gt(h, 0, out=slope)  # 0/1, then the slopes: a tenth of the time of torch.where
             slope.mul_(self.jump).add_(self.negative)
-            h.mul_(slope)
-        return self.h[-1] @ self.B.mT
+            below = h.mul_(slope)
+        return below @ self.B.mT
 
     def descend(self, v):
         """Move the weights by -sum_i v_i . df_i/dW; v (..., n, d). To be called after `forward`."""
         delta, back = torch.matmul(v, self.B, out=self.delta), self.back
-        for l in reversed(range(len(self.W))):
+        for l in range(len(self.W) - 1, 0, -1):
             delta.mul_(self.slope[l])
-            if l == 0:
-                self.P -= delta.mT @ self.x
-                return
             torch.matmul(delta, self.W[l], out=back)
             _accumulate(self.W[l], delta.mT, self.h[l - 1])
             delta, back = back, delta
+        delta.mul_(self.slope[0])
+        if self.A is None:
+            _accumulate(self.W[0], delta.mT, self.x)
+        else:
+            self.P -= delta.mT @ self.x
 
     def predict(self, x):
-        """Outputs (..., n, d) at other inputs x (n, p)."""
-        h = x @ (self.V0 + self.P @ self.gramA).mT
-        for l in range(len(self.W)):
-            g = h if l == 0 else h @ self.W[l].mT
-            h = g * (self.negative + self.jump * (g > 0))
-        return h @ self.B.mT
+        """Outputs (..., n, d) at other inputs x, as `load` takes them."""
+        for W in [self._first(), *self.W[1:]]:
+            g = x @ W.mT
+            x = g * (self.negative + self.jump * (g > 0))
+        return x @ self.B.mT
 
     def sensitivities(self, v):
         """[Z_1, .., Z_L], each (..., n, m), with v_i . df_i/dW_l = Z_{l,i} h_{l-1,i}^T; v (..., n, d). After `forward`.
 
         Source: Guo et al. 2024, eq. (61), whose Back_{i,l} must read Back_{i,l+1}.
         """
-        delta, rows = v @ self.B, []
-        for l in reversed(range(len(self.W))):
-            rows.append(delta * self.slope[l])
-            delta = rows[-1] @ (self.W1 if l == 0 else self.W[l])
+        rows = [(v @ self.B) * self.slope[-1]]
+        for W, slope in zip(reversed(self.W[1:]), reversed(self.slope[:-1]), strict=True):
+            rows.append((rows[-1] @ W) * slope)
         return rows[::-1]
 
     def inputs_of_layers(self):
         """[h_0, .., h_{L-1}], each (..., n, m), at the current weights. After `forward`."""
-        return [self.x @ self.A.mT, *self.h[:-1]]
+        return [self.x if self.A is None else self.x @ self.A.mT, *self.h[:-1]]
 
-    def gram(self):
-        """Gram matrices of the gradients by W_1, .., W_L of a net with one output, (..., L, n, n). After `forward`."""
-        ones = self.h[-1].new_ones(*self.h[-1].shape[:-1], 1)
-        pairs = zip(self.inputs_of_layers(), self.sensitivities(ones), strict=True)
-        return torch.stack([(h @ h.mT) * (z @ z.mT) for h, z in pairs], -3)
+    def gradients(self, v):
+        """[sum_i v_i . df_i/dW_l], each (..., m, m); v (..., n, d). After `forward`."""
+        return [z.mT @ h for z, h in zip(self.sensitivities(v), self.inputs_of_layers(), strict=True)]
 
 
 def _accumulate(W, left, right):

@@ -53,8 +53,3 @@ class Drawn:
         if layer.bias is not None:
             nn.init.zeros_(layer.bias)
         return layer
-
-
-def parameter_count(module):
-    """Number of trained parameters."""
-    return sum(p.numel() for p in module.parameters())

@@ -1,8 +1,8 @@
-"""The finite-width NTK of a gated net, by the trained weights: its top eigenvalue without the matrix, and the matrix.
+"""Tangent kernels of finite width, by the trained weights: of open runs, at their current weights and inputs.
 
-K_{(i,p),(j,q)} = <dy_p(x_i)/dW, dy_q(x_j)/dW> = sum_k <F_{k+1,p}^i, F_{k+1,q}^j> <h_{k-1,i}, h_{k-1,j}>. Gradient
-descent on half the mean squared error of n inputs is stable up to the step size 2 n / lambda_max(K).
-Source: Noy et al. 2021, Section 4.2, eq. (6).
+A run (`LeakyDescent`, `GatedDescent`) gives `sensitivities` z and `inputs_of_layers` h: the gradient of v . y(x_i) by
+W_l is z_{l,i} h_{l-1,i}^T. Gradient descent on half the mean squared error of n inputs is stable up to the step size
+2 n / lambda_max(K). Source: Noy et al. 2021, Section 4.2, eq. (6).
 """
 
 import torch
@@ -10,10 +10,22 @@ import torch
 from ..errors import ParameterError
 
 
-def kernel_product(run, v):
-    """K v = J J^T v of a descent at its current weights and inputs, v and result (..., n, d_y).
+def layer_grams(run, p=0):
+    """<dy_p(x_i)/dW_l, dy_p(x_j)/dW_l> of every layer, (..., L, n, n); their sum is the tangent kernel of output p.
 
-    J^T v, one matrix of rank n per layer, is not formed where n < m.
+    To be called after `run.forward()`.
+    """
+    v = run.delta.new_zeros(*run.delta.shape[:-1], run.B.shape[-2])
+    v[..., p] = 1
+    pairs = zip(run.sensitivities(v), run.inputs_of_layers(), strict=True)
+    return torch.stack([(z @ z.mT) * (h @ h.mT) for z, h in pairs], -3)
+
+
+def kernel_product(run, v):
+    """K v = J J^T v of a `GatedDescent`, v and result (..., n, d_y).
+
+    K_{(i,p),(j,q)} = sum_k <F_{k+1,p}^i, F_{k+1,q}^j> <h_{k-1,i}, h_{k-1,j}>. J^T v, one matrix of rank n per layer, is
+    not formed where n < m.
     """
     rows, t = run.sensitivities(v), None
     for W, gate, h, z in zip(run.W, run.gates, run.h, rows, strict=False):

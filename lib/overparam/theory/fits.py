@@ -1,18 +1,49 @@
-"""How fast losses fall: straight lines through curves, times to a level, spread of values."""
+"""How fast things fall and grow: straight lines through points and curves, times to a level, spread of values."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 
-def line(x, y):
-    """(slope, R^2) of the least-squares line through y against x, (k,) each; NaN for fewer than three finite points."""
+class Line(NamedTuple):
+    """y = intercept + slope x, and the share R^2 of the variance of y that it explains."""
+
+    slope: float
+    intercept: float
+    r2: float
+
+
+def line(x, y, groups=None):
+    """The least-squares `Line` through y against x, (k,) each; with `groups` (k,), an intercept for each value of it.
+
+    Points that are not finite do not count. All three are NaN where no group has two different x, and the intercept
+    where there are groups; R^2 is NaN for fewer than three points, or where y is constant.
+
+    >>> line([0, 1, 2, 3], [1, 3, 5, 7])
+    Line(slope=2.0, intercept=1.0, r2=1.0)
+    """
     x, y = (np.asarray(part, dtype=float) for part in (x, y))
     kept = np.isfinite(x) & np.isfinite(y)
-    if kept.sum() < 3 or np.ptp(x[kept]) == 0:
-        return float("nan"), float("nan")
-    x, y = x[kept] - x[kept].mean(), y[kept] - y[kept].mean()
-    slope = x @ y / (x @ x)
-    total = y @ y
-    return float(slope), float(1 - ((y - slope * x) ** 2).sum() / total) if total else float("nan")
+    x, y = x[kept], y[kept]
+    labels = np.zeros(len(x)) if groups is None else np.asarray(groups)[kept]
+    dx, dy = x.copy(), y.copy()
+    for value in np.unique(labels):
+        rows = labels == value
+        dx[rows] -= x[rows].mean()
+        dy[rows] -= y[rows].mean()
+    square, total = dx @ dx, dy @ dy
+    if square <= 1e-24 * (x @ x):  # all x equal, but for rounding
+        return Line(float("nan"), float("nan"), float("nan"))
+    slope = dx @ dy / square
+    intercept = y.mean() - slope * x.mean() if groups is None else float("nan")
+    r2 = 1 - ((dy - slope * dx) ** 2).sum() / total if len(x) > 2 and total else float("nan")
+    return Line(float(slope), float(intercept), float(r2))
+
+
+def loglog_slope(x, y, groups=None):
+    """The exponent of y ~ x^exponent: the slope of log y against log x, (k,) each; NaN where some y <= 0."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    return float("nan") if (y <= 0).any() else line(np.log(x), np.log(y), groups).slope
 
 
 def exponential(curve, share=2 / 3, until=None):
@@ -21,14 +52,15 @@ def exponential(curve, share=2 / 3, until=None):
     until: the curve ends where it first reaches this level; what follows, rounding say, does not count.
     """
     t, values = _last(curve, share, until)
-    slope, square = line(t, np.log(values))
-    return -slope, square
+    fit = line(t, np.log(values))
+    return -fit.slope, fit.r2
 
 
 def power(curve, share=0.9, until=None):
     """(exponent, R^2) of log F against log t over the last `share` of a curve (T,), that is F ~ t^exponent."""
     t, values = _last(curve, share, until)
-    return line(np.log(np.maximum(t, 1)), np.log(values))
+    fit = line(np.log(np.maximum(t, 1)), np.log(values))
+    return fit.slope, fit.r2
 
 
 def _last(curve, share, until):
@@ -55,20 +87,3 @@ def spread(values):
     """Largest over smallest of positive values."""
     values = np.asarray(values, dtype=float)
     return float(values.max() / values.min())
-
-
-def loglog_slope(x, y, groups=None):
-    """Slope of log y against log x by least squares, with an intercept for each value of `groups`; NaN where y <= 0.
-
-    x, y, groups: (R,). NaN too where no group has two different x.
-    """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if (y <= 0).any():
-        return float("nan")
-    log_x, log_y = np.log(x), np.log(y)
-    groups = np.zeros(len(x)) if groups is None else np.asarray(groups)
-    for value in np.unique(groups):
-        rows = groups == value
-        log_x[rows] -= log_x[rows].mean()
-    spread = log_x @ log_x
-    return float(log_x @ log_y / spread) if spread > 1e-12 else float("nan")

@@ -1,4 +1,7 @@
-"""Infinite-width Gram matrices and neural tangent kernels in closed form, in float64."""
+"""Gram matrices and neural tangent kernels of infinitely wide nets, in closed form and float64.
+
+Those of finite width are in `finite_kernels`.
+"""
 
 import math
 
@@ -19,12 +22,12 @@ def relu_gram(x):
 
     x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The inner products are
     clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
+
+    >>> relu_gram(torch.eye(2))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]], dtype=torch.float64)
     """
-    x = _unit(x)
-    gram = _room(x, len(x))
-    for rows in _blocks(len(x)):
-        gram[rows, : rows.stop] = _relu_kernel(x[rows] @ x[: rows.stop].T)
-    return _mirrored(gram, 0.5)
+    return _assembled(_unit(x), lambda a, b: _relu_kernel(a @ b.T), 0.5)
 
 
 def relu_cross_gram(x_new, x):
@@ -76,24 +79,23 @@ def leaky_ntk(x, depth, alpha):
     a_i = (c k_i + (2 alpha / (1 + alpha^2)) {1, rho}), rho_l = a_1(rho_{l-1}), T_0 = 0,
     T_l = a_0(rho_{l-1}) (T_{l-1} + s rho_{l-1}). So T_L(x, x) = L |x|^2.
 
-    x: inputs (n, p) of any norms. Returns float64 (n, n). Source: the limit of the Gram matrix in Guo et al. 2024,
-    eq. (33); ours.
+    x: inputs (n, p) of any norms, not 0. Returns float64 (n, n). Source: the limit of the Gram matrix in Guo et al.
+    2024, eq. (33); ours.
     """
     x = _float64(x)
-    norms = x.norm(dim=1)
-    ntk = _room(x, len(x))
     c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
-    for rows in _blocks(len(x)):
-        s = norms[rows, None] * norms[None, : rows.stop]
-        rho = torch.clamp(x[rows] @ x[: rows.stop].T / s, -1, 1)
+
+    def block(a, b):
+        s, rho = _sizes_and_cosines(a, b)
         total = torch.zeros_like(rho)
         for _ in range(depth):
             angle = torch.acos(rho)
             total = (total + s * rho) * (c * (1 - angle / math.pi) + linear)
             k1 = (torch.sqrt(1 - rho**2) + (math.pi - angle) * rho) / math.pi
             rho = torch.clamp(c * k1 + linear * rho, -1, 1)
-        ntk[rows, : rows.stop] = total
-    return _mirrored(ntk, depth * norms**2)
+        return total
+
+    return _assembled(x, block, depth * x.norm(dim=1) ** 2)
 
 
 def residual_ntk(x, depth, theta):
@@ -108,43 +110,37 @@ def residual_ntk(x, depth, theta):
     x: inputs (n, d) of any norms, not 0; depth: L; theta: as of `ResidualReLU`, None for the plain net. Returns float64
     (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is ours.
     """
-    x = _float64(x)
-    ntk, plain = _room(x, len(x)), theta is None
-    for rows in _blocks(len(x)):
-        a, b = x[rows], x[: rows.stop]
-        inner, norms = a @ b.T, [(a.square().sum(1), b.square().sum(1))]
-        K, S = [inner], [tuple((v / math.pi).sqrt() for v in norms[0])]
-        cosines = [_cosine(inner, *norms[0], rows)]
-        for l in range(depth):
-            k1, (N, N2), (S1, S2) = _k1(cosines[-1]), norms[-1], S[-1]
-            root, root2 = N.sqrt()[:, None], N2.sqrt()[None]
-            update = root * root2 * k1
-            if plain or l == 0:
-                K.append(update)
-                norms.append((N, N2))
-            else:
-                mixed = theta * (S2[None] * root + S1[:, None] * root2) / math.pi**0.5
-                K.append(K[-1] + theta**2 * update + mixed)
-                norms.append(tuple(_residual_norm(v, s, theta) for v, s in ((N, S1), (N2, S2))))
-                S.append(tuple(s + theta * (v / math.pi).sqrt() for v, s in ((N, S1), (N2, S2))))
-            cosines.append(_cosine(K[-1], *norms[-1], rows))
-        ntk[rows, : rows.stop] = _backwards(K, cosines, 1.0 if plain else theta, plain) / 2
-    return _mirrored(ntk, ntk.diagonal().clone())
+    return _assembled(_float64(x), lambda a, b: _residual_block(a, b, depth, theta))
+
+
+def _residual_block(a, b, depth, theta):
+    """The kernel between some inputs a and the inputs b, of which a are the last."""
+    N, N2 = a.square().sum(1), b.square().sum(1)
+    S, S2 = (N / math.pi).sqrt(), (N2 / math.pi).sqrt()
+    K = [a @ b.T]
+    cosines = [_cosine(K[0], N, N2)]
+    for l in range(depth):
+        root, root2 = N.sqrt()[:, None], N2.sqrt()[None]
+        update = root * root2 * _k1(cosines[-1])
+        if theta is None or l == 0:
+            K.append(update)
+        else:
+            mixed = theta * (S2[None] * root + S[:, None] * root2) / math.pi**0.5
+            K.append(K[-1] + theta**2 * update + mixed)
+            (N, S), (N2, S2) = _residual_norm(N, S, theta), _residual_norm(N2, S2, theta)
+        cosines.append(_cosine(K[-1], N, N2))
+    B = _k0(cosines[-1])
+    total = K[-1] * B
+    for l in range(depth - 1, -1, -1):
+        k0 = _k0(cosines[l])
+        total = total + (1 if theta is None or l == 0 else theta**2) * K[l] * B * k0
+        B = B * (k0 if theta is None else 1 + theta**2 * k0)
+    return total / 2
 
 
 def _residual_norm(N, S, theta):
-    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt()
-
-
-def _backwards(K, cosines, theta, plain):
-    """sum_l K_{l-1} B_l k_0(rho_{l-1}), each but the first and the last times theta^2; K_0 .. K_L."""
-    B = k0 = _k0(cosines[-1])
-    total = K[-1] * B
-    for l in range(len(K) - 2, -1, -1):
-        k0 = _k0(cosines[l])
-        total = total + (theta**2 if l else 1) * K[l] * B * k0
-        B = B * (k0 if plain else 1 + theta**2 * k0)
-    return total
+    """N_{l+1} and S_{l+1}."""
+    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt(), S + theta * (N / math.pi).sqrt()
 
 
 def gated_ntk(x, depth, kind="grelu"):
@@ -158,22 +154,22 @@ def gated_ntk(x, depth, kind="grelu"):
     2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
     """
     x = _float64(x)
-    norms, ntk = x.norm(dim=1), _room(x, len(x))
-    for rows in _blocks(len(x)):
-        s = norms[rows, None] * norms[None, : rows.stop]
-        r = [_k1(torch.clamp(x[rows] @ x[: rows.stop].T / s, -1, 1))]
+
+    def block(a, b):
+        s, rho = _sizes_and_cosines(a, b)
+        r = [_k1(rho)]
         for _ in range(depth - 1):
             r.append(_k1(r[-1]))
         overlaps = [_k0(each) for each in r]
         if kind == "grelu":
-            total = depth * r[0] * torch.stack(overlaps).prod(0)
-        else:
-            total, product = 0, 1
-            for each, overlap in zip(reversed(r), reversed(overlaps), strict=True):
-                product = product * overlap
-                total = total + each * product
-        ntk[rows, : rows.stop] = s * total
-    return _mirrored(ntk, depth * norms**2)
+            return s * depth * r[0] * torch.stack(overlaps).prod(0)
+        total, product = 0, 1
+        for each, overlap in zip(reversed(r), reversed(overlaps), strict=True):
+            product = product * overlap
+            total = total + each * product
+        return s * total
+
+    return _assembled(x, block, depth * x.norm(dim=1) ** 2)
 
 
 def _k0(rho):
@@ -185,11 +181,34 @@ def _k1(rho):
     return torch.clamp(k1, -1, 1)
 
 
-def _cosine(inner, square, square2, rows):
-    """Of some rows with all up to the last of them; exactly 1 on the diagonal, where arccos loses half the digits."""
+def _cosine(inner, square, square2):
+    """Of some inputs with all up to the last of them; exactly 1 on the diagonal, where arccos loses half the digits."""
     cosine = torch.clamp(inner / (square[:, None] * square2[None]).sqrt(), -1, 1)
-    cosine[:, rows].fill_diagonal_(1)
+    cosine[:, -len(cosine) :].fill_diagonal_(1)
     return cosine
+
+
+def _sizes_and_cosines(a, b):
+    """|a_i| |b_j| and the cosines of their angles."""
+    s = a.norm(dim=1)[:, None] * b.norm(dim=1)[None]
+    return s, torch.clamp(a @ b.T / s, -1, 1)
+
+
+def _assembled(x, block, diagonal=None):
+    """The symmetric matrix of block(a, b) between some inputs a and all up to the last of them, b, rows at a time.
+
+    diagonal: its exact values, which arccos loses near 1; None: as they are.
+    """
+    gram = _room(x, len(x))
+    for rows in _blocks(len(x)):
+        gram[rows, : rows.stop] = block(x[rows], x[: rows.stop])
+    for rows in _blocks(len(x)):
+        gram[: rows.start, rows] = gram[rows, : rows.start].T
+        square = gram[rows, rows]
+        square.copy_(square.tril() + square.tril(-1).T)
+    if diagonal is not None:
+        gram.diagonal().copy_(torch.as_tensor(diagonal, dtype=gram.dtype, device=gram.device))
+    return gram
 
 
 def _room(x, columns):
@@ -207,16 +226,6 @@ def _blocks(n):
     """Slices of at most BLOCK rows; a large matrix shows a bar on a terminal."""
     blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
     return tqdm(blocks, "rows of the Gram matrix", leave=False, disable=None if n >= LARGE else True)
-
-
-def _mirrored(lower, diagonal):
-    """Fill the upper triangle from the lower one, and set the diagonal, which arccos loses near 1, exactly."""
-    for rows in _blocks(len(lower)):
-        lower[: rows.start, rows] = lower[rows, : rows.start].T
-        block = lower[rows, rows]
-        block.copy_(block.tril() + block.tril(-1).T)
-    lower.diagonal().copy_(torch.as_tensor(diagonal, dtype=lower.dtype, device=lower.device))
-    return lower
 
 
 def extreme_eigenvalues(gram):

@@ -10,7 +10,6 @@ from scipy.special import digamma, erf, erfc, ndtr
 from scipy.stats import binom
 
 from ...bounds import allenzhu2019 as bounds
-from ...bounds import allenzhu2019_limits as limits
 from .judge import bounded, holds, order
 
 ALPHA = linspace(0.75, 1.25, 51)  # what Claim 7.6 is left with
@@ -151,7 +150,7 @@ ROWS = [
     ("Lemma 7.1, (7.1)", "m times the lower end that -2/m and -2/omega, both displayed, combine to", "-4",
      lambda m=4000: m * (-2 / m - _binomial_mean(lambda omega: 2 / omega, m, arange(1600, 2401)))),
     ("Lemma 7.1, (7.1)", "-4/m <= E log Delta <= 0", "holds",
-     holds(lambda m: [-4 / k <= limits.log_ratio_moments(k)[0] <= 0 for k in m], m=[40, 100, 400, 1600])),
+     holds(lambda m: [-4 / k <= bounds.log_ratio_moments(k)[0] <= 0 for k in m], m=[40, 100, 400, 1600])),
     ("Lemma 7.1", "|h|^2 in [1 - eps, 1 + eps], which is proved, puts |h| there", "holds",
      holds(lambda eps: (sqrt(1 - eps) >= 1 - eps) & (sqrt(1 + eps) <= 1 + eps), eps=linspace(0, 1, 101))),
     ("Lemma 7.3a, proof", "|W_b D_(b-1) .. W_a z|^2, without a last mask, is in [2/3, 4/3]", "holds",
@@ -270,7 +269,7 @@ ROWS = [
     ("App. B", "order of |h_0|^2 where A has variance 2/sqrt(q m) and the patches q in all", "O(1)",
      order(lambda q, m: m / 2 * 2 / sqrt(q * m) * q)),
     ("App. B", "order of |h_L|^2/|h_(L-1)|^2 where W_L, of Dm rows, has variance 2/(q m)", "O(1)",
-     order(lambda D, q: limits.cnn_gains(64.0, q, D)[1])),
+     order(lambda D, q: bounds.cnn_gains(64.0, q, D)[1])),
     ("App. B.1", "order of what the biases add to |h_l|^2", "tau^2 D q^(-1)",
      order(lambda tau, D, q: D * 8.0 / 2 * (2 / (q * 8.0)) * tau**2)),  # at m = 8
     ("App. B.1, footnote 22", "tau = delta^2/(10 D L) has tau^2 <= eps q/(10 D L) at eps = delta^3/10",
