@@ -1,11 +1,13 @@
-"""What a record depends on: the fingerprint sees code and text, not comments, outputs or unrelated modules."""
+"""What a record depends on: the fingerprint sees code, not prose, comments, outputs or unrelated modules."""
 
 import json
+from dataclasses import replace
 
 import nbformat
 import pytest
 
-from overparam.record import provenance
+from overparam.record import checks, pages, provenance
+from overparam.record.checks import Check, Spec
 
 
 def notebook(path, code, text="# Title", outputs=()):
@@ -29,16 +31,35 @@ def test_fingerprint_of_the_same_sources_is_the_same(path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"code": "x = 2"}, {"text": "# Other"}, {"parameters": {"n": 2}}, {"checks": [{"threshold": 2}]}],
+    ("change", "counts"),
+    [
+        ({"code": "x = 2"}, True),
+        ({"code": 'x = 1\nclaim.say("new")'}, True),
+        ({"parameters": {"n": 2}}, True),
+        ({"checks": [{"threshold": 2}]}, True),
+        ({"text": "# A corrected sentence"}, False),
+        ({"code": "x = 1  # why"}, False),
+        ({"code": "x = (\n    1)"}, False),
+    ],
 )
-def test_fingerprint_sees_every_source(path, change):
+def test_fingerprint_sees_code_and_no_prose(path, change, counts):
     base = {"code": "x = 1", "text": "# Title", "parameters": {"n": 1}, "checks": [{"threshold": 1}]}
     made = []
     for case in (base, {**base, **change}):
         notebook(path, case["code"], case["text"])
         made.append(provenance.fingerprint(path, case["parameters"], case["checks"]))
-    assert made[0] != made[1]
+    assert (made[0] != made[1]) == counts
+
+
+def test_a_wording_decides_nothing_and_a_threshold_does(monkeypatch):
+    check = Check("a", "R", "the value", "<=", 1.0)
+    made = []
+    for changes in ({}, {"wording": "better said", "source": "p. 3"}, {"threshold": 2.0}, {"tolerance": 0.1}):
+        spec = Spec("toy2020-a", "title", "source", "lemma", (replace(check, **changes),), "toy2020-a", "toy2020-a")
+        monkeypatch.setattr(checks, "registry", lambda made=spec: {made.id: made})
+        made.append(checks.deciding("toy2020-a"))
+    assert made[0] == made[1]
+    assert made[0] != made[2] != made[3] != made[0]
 
 
 @pytest.mark.parametrize(
@@ -46,26 +67,26 @@ def test_fingerprint_sees_every_source(path, change):
     [
         (
             "from overparam.bounds import arora2019\narora2019.complexity(y, H)",
-            {"bounds.arora2019:complexity", "bounds.arora2019:_inverse_form", "bounds._arguments:float64"},
+            {"bounds.arora2019:complexity"},
             {"bounds.arora2019:thm51_bound", "bounds.guo2024:"},
         ),
-        ("import overparam\noverparam.kernels.relu_gram(x)", {"kernels:relu_gram", "kernels:BLOCK"}, {"data:load"}),
-        (
-            "from overparam.models.residual import ResidualRuns\nResidualRuns()",
-            {"nets.residual:ResidualReLU"},
-            {"nets.two_layer:", "train:"},
-        ),
-        (
-            "from overparam.data import load\nload('mnist')",
-            {"data.readers:idx", "data.sources:obtain", "data.transforms:images"},
-            {"kernels:", "data:describe"},
-        ),
+        ("import overparam\noverparam.theory.kernels.relu_gram(x)", {"theory.kernels:relu_gram"}, {"data:load"}),
+        ("from overparam.data import load\nload('mnist')", {"data:load", "data:"}, {"theory.kernels:"}),
         (
             "from overparam.training import gradient_descent\ngradient_descent()",
-            {"train:", "train.descent:_descend", "train.checkpoints:training_key"},
-            {"nets.residual:", "train.losses:halving_step"},
+            {"training.descent:gradient_descent", "training.checkpoints:"},
+            {"models.residual:"},
         ),
-        ("from overparam import plots\nchosen = [plots]", {"plots:band", "plots:data_title"}, set()),
+        (
+            "from overparam.record import plots\nchosen = [plots]",
+            {"record.plots:band", "record.plots:data_title"},
+            {"record.values:prepared"},
+        ),
+        (
+            "from overparam.record.claims import Claim\nClaim(name, globals())",
+            {"record.values:prepared", "record.values:significant", "record.values:_mean"},
+            {"record.plots:band"},
+        ),
     ],
 )
 def test_only_the_definitions_in_use_count(code, inside, outside):
@@ -82,15 +103,18 @@ def toy(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     monkeypatch.setattr(provenance, "PACKAGE", package)
 
-    def digests(source, code="from overparam import toy\ntoy.f()"):
-        (package / "toy.py").write_text(source)
-        for cached in (provenance._modules, provenance._definitions, provenance._source):
-            cached.cache_clear()
+    cached = [value for value in vars(provenance).values() if hasattr(value, "cache_clear")]
+
+    def digests(source, code="from overparam import toy\ntoy.f()", **others):
+        for name, text in {"toy": source, **others}.items():
+            (package / f"{name}.py").write_text(text)
+        for function in cached:
+            function.cache_clear()
         return [provenance._source(*name) for name in sorted(provenance.reached(code))]
 
     yield digests
-    for cached in (provenance._modules, provenance._definitions, provenance._source):
-        cached.cache_clear()
+    for function in cached:
+        function.cache_clear()
 
 
 F = "X = 1\n\n\ndef f():\n    return X\n"
@@ -123,6 +147,33 @@ def test_what_is_reached_and_what_runs_on_import_counts(toy, other):
     assert toy(F) != toy(other)
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "from importlib import import_module\n\n\ndef f():\n    return import_module('overparam.other').g()\n",
+        "def f():\n    return __import__('overparam.other').g()\n",
+        "from . import other\n\n\ndef f(name='g'):\n    return getattr(other, name)()\n",
+        "from .other import *\n\n\ndef f():\n    return g()\n",
+        "from . import other\n\n\ndef f():\n    return 1\n",
+    ],
+)
+def test_what_is_reached_by_name_counts(toy, hidden):
+    """Modules imported by name, looked up, starred, or imported for what they do."""
+    runs = "\nprint({})\n" if hidden.endswith("return 1\n") else "\n\ndef g():\n    return {}\n"
+    assert toy(hidden, other=runs.format(1)) != toy(hidden, other=runs.format(2))
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "T = {{}}\n\n\ndef put(g):\n    T[0] = g\n\n\n@put\ndef g():\n    return {}\n\n\ndef f():\n    return T[0]()\n",
+        "def g():\n    return {}\n\n\ndef f():\n    return globals()['g']()\n",
+    ],
+)
+def test_what_a_decorator_enters_or_a_name_looks_up_counts(toy, hidden):
+    assert toy(hidden.format(1)) != toy(hidden.format(2))
+
+
 def test_versions_and_revision_are_plain_text():
     assert json.loads(json.dumps(provenance.versions()))["torch"]
     revision = provenance.git_revision()
@@ -138,3 +189,24 @@ def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
         made[licence] = [provenance.fingerprint(path, {"name": name}, []) for name in ("birds", "bees")]
     assert made["old"][0] != made["new"][0]
     assert made["old"][1] == made["new"][1]
+
+
+def cell(kind, text, tags=(), **more):
+    return {"cell_type": kind, "source": text, "metadata": {"tags": list(tags)}, **more}
+
+
+def test_the_page_of_a_run_has_the_present_prose_and_its_own_outputs(tmp_path):
+    """Also the injected parameters, and each picture once: as a file, and on the page."""
+    picture = {"data": {"image/png": "aGk=", "text/plain": "fig"}, "metadata": {"overparam": "toy2020-a/rates.png"}}
+    parameters, injected = cell("code", "n = 1", ["parameters"]), cell("code", "n = 9", ["injected-parameters"])
+    ran = [cell("markdown", "old"), parameters, injected, cell("code", "draw()", outputs=[picture])]
+    now = [cell("markdown", "new"), parameters, cell("markdown", "more"), cell("code", "draw()")]
+    stored = pages.without_pictures({"cells": ran})
+    assert "image/png" not in json.dumps(stored)
+    assert "![rates](../toy2020-a/rates.png)" in json.dumps(stored)
+    (tmp_path / "toy2020-a").mkdir()
+    (tmp_path / "toy2020-a" / "rates.png").write_bytes(b"hi")
+    page = pages.merged({"cells": now}, stored, tmp_path)
+    assert [c["source"] for c in page["cells"]] == ["new", "n = 1", "n = 9", "more", "draw()"]
+    assert page["cells"][-1]["outputs"] == [picture]
+    assert pages.merged({"cells": now[:2]}, {"cells": ran})["cells"] == ran

@@ -297,7 +297,7 @@ def run_lines(ax, x, runs, *, i, label, look=None, **kwargs):
 
     i: the style; look: colour, where it is not that of the style. Returns nothing; the first line bears the label.
     """
-    style = {**plots.style(i), "linewidth": 1.1, "rasterized": len(x) > plots.DENSE, **(look or {}), **kwargs}
+    style = {**plots.style(i), "linewidth": 1.1, **(look or {}), **kwargs}
     for k, run in enumerate(np.atleast_2d(np.asarray(runs, dtype=float))):
         ax.plot(x, recorded(run), label=None if k else label, **style)
         lost = ~np.isfinite(run)

@@ -5,6 +5,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import re
 import subprocess
 import tomllib
 from functools import cache
@@ -13,12 +14,13 @@ from pathlib import Path
 from .. import paths
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# These change no measured value. Verdicts depend on `claims` as well, but follow from the values and the registered
-# checks alone: the tests compute those of all committed records anew.
+# These write and show what they are given. Verdicts depend on `checks` as well, but follow from the values and the
+# registered checks alone: the tests compute those of all committed records anew.
 _NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.paths", "overparam.record"} | {
     f"overparam.record.{name}" for name in ("checks", "claims", "files", "pages", "parameters", "provenance", "render")
 }
-_VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "mlxtend", "matplotlib")
+_BY_NAME = re.compile(r"\bimport_module\b|\b__import__\b|\bimportlib\.util\b|\brunpy\b")
+_VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
 
 
 def versions():
@@ -46,25 +48,43 @@ def _git(*words):
 
 def notebook_source(path):
     """[(cell type, source)] of a notebook, without outputs and execution counts."""
-    cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-    return [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in _cells(path)]
 
 
-def fingerprint(notebook, parameters, checks):
+def _cells(path):
+    return json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+
+
+def fingerprint(notebook, parameters, deciding):
     """A digest of all that a notebook's record depends on, by content and not by file times.
 
-    notebook: its path; parameters: the profile's values; checks: the registered checks that it reports.
-    The library enters by the definitions that the notebook reaches, as code: comments and docstrings do not count.
+    notebook: its path; parameters: the profile's values; deciding: what decides of the checks (`checks.deciding`).
+    Code counts and prose does not: no Markdown, comments and docstrings, and neither titles nor wordings. The cell of
+    parameters counts by the values that are given. The library enters by the definitions that the notebook reaches.
     """
-    cells = notebook_source(notebook)
-    code = "\n".join(source for kind, source in cells if kind == "code")
-    keys = sorted(key for key in reached(code) if key[0] not in _NEUTRAL)
-    parts = [json.dumps([cells, parameters, checks], sort_keys=True, default=str)]
+    cells = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
+    code, keys = _program("\n".join(sources))
+    parts = [json.dumps([parameters, deciding], sort_keys=True, default=str), code]
     parts += [f"{module}:{name}:{_source(module, name)}" for module, name in keys]
     tables = [_tables(module) for module, name in keys if not name]
     text = "".join(parts)
     parts += [f"{name}:{table}" for found in tables for name, table in found.items() if name in text]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _program(code):
+    """(code without comments and docstrings, the keys of the library's definitions that it reaches)."""
+    keys = sorted(key for key in reached(code) if key[0] not in _NEUTRAL)
+    return ast.unparse(_without_docstrings(ast.parse(code))), keys
+
+
+def _without_docstrings(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
 
 
 @cache
@@ -84,15 +104,17 @@ def _definitions(module):
     Statements that define no name are under "": they run on import. Docstrings are taken out.
     """
     file = _modules()[module]
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
+    tree = _without_docstrings(ast.parse(file.read_text(encoding="utf-8")))
+    imports = _imported(tree, module if file.stem == "__init__" else module.rpartition(".")[0])
     found = {"": []}
     for node in tree.body:
         for name in _defined(node):
             found.setdefault(name, []).append(node)
-    return found, _imported(tree, module if file.stem == "__init__" else module.rpartition(".")[0])
+    for node in tree.body:
+        decorators = {n.id for d in getattr(node, "decorator_list", []) for n in ast.walk(d) if isinstance(n, ast.Name)}
+        if decorators & (found.keys() | imports.keys()):  # of our own: it may enter the definition in a table
+            found[""].append(node)
+    return found, imports
 
 
 def _defined(node):
@@ -101,7 +123,9 @@ def _defined(node):
     if isinstance(node, ast.Import | ast.ImportFrom):
         return []
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)] or [""]
+    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    elsewhere = any(isinstance(part, ast.Attribute) for target in targets for part in ast.walk(target))
+    return [*names, ""] if elsewhere or not names else names
 
 
 def _imported(tree, package):
@@ -167,11 +191,15 @@ def _mentioned(nodes, names):
 def reached(code):
     """{(module, name)} of the package's definitions that a notebook's code can run, directly or through others.
 
-    The name "" stands for what runs when the module is imported.
+    The name "" stands for what runs when the module is imported. A definition that imports modules by name reaches
+    all of its package, one that looks up names in `globals()` all of its module.
     """
     tree = ast.parse(code)
     imported = _imported(tree, "overparam")
     todo, seen = [*_mentioned([tree], imported), *((module, "") for module, _ in imported.values())], set()
+    if _BY_NAME.search(code):
+        todo += [(module, "*") for module in _modules()]
+    todo += [(module, "*") for alias, (module, _) in imported.items() if alias == "*"]
     while todo:
         module, name = key = todo.pop()
         if key in seen or module not in _modules():
@@ -182,19 +210,31 @@ def reached(code):
             inner, its_name = imports[name]
             todo.append((inner, its_name or "*"))
         elif name == "*" or name not in definitions:
-            todo += [(module, own) for own in definitions]
+            todo += [(module, own) for own in definitions if (module, own) not in seen]
         else:
             seen.add(key)
-            own = {defined: (module, defined) for defined in definitions}
-            todo += _mentioned(definitions[name], {**own, **imports})
-        todo = [item for item in todo if item not in seen]
+            todo += _references(module, name)
+        if not name:  # what it imports runs as well
+            todo += [(inner, "*" if alias == "*" else "") for alias, (inner, _) in imports.items()]
     return seen
+
+
+@cache
+def _references(module, name):
+    """The keys that a definition mentions, or may look up while it runs."""
+    definitions, imports = _definitions(module)
+    own = {defined: (module, defined) for defined in definitions}
+    found, source = _mentioned(definitions[name], {**own, **imports}), _source(module, name)
+    if module not in _NEUTRAL and _BY_NAME.search(source):
+        package = module if _modules()[module].stem == "__init__" else module.rpartition(".")[0]
+        found |= {(inner, "*") for inner in _modules() if f"{inner}.".startswith(f"{package}.")}
+    return found | ({(module, "*")} if "globals()" in source else set())
 
 
 @cache
 def _source(module, name):
     """A definition as code, without comments and docstrings."""
-    return "".join(ast.dump(node) for node in _definitions(module)[0][name])
+    return "\n".join(map(ast.unparse, _definitions(module)[0][name]))
 
 
 @cache
