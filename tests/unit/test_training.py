@@ -98,7 +98,7 @@ def test_leaky_descent_is_autograds(alpha, batched):
     x = torch.stack([sphere(n, p, seed) for seed in (0, 1)])
     y = torch.stack([sphere(n, d, seed) for seed in (2, 3)])
     net = LeakyMLP(p, m, d, L, alphas=[alpha, 0.3], seeds=[5, 0], dtype=torch.float64)
-    log = {f"W{l}": (lambda s, l=l: s.W1 if l == 0 else s.W[l]) for l in range(L)}
+    log = {f"W{l}": (lambda s, l=l: s.weights[l]) for l in range(L)}
     loss = SquaredLoss(y, "mean", runs_axis=True)
     history = gradient_descent(net, x, loss, [eta, 2 * eta], steps, log=log, batched=batched)
     for run, draw in enumerate([1, 0]):

@@ -14,6 +14,10 @@ class TwoLayerReLU:
     Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the same draw.
     Neurons are sorted by the sign of a (their order is irrelevant): an update touches two contiguous blocks.
     Source: Arora et al. 2019, Section 3.1 and Appendix A.
+
+    >>> net = TwoLayerReLU(3, 1000, 0.1, seeds=[0, 1])
+    >>> net.outputs(torch.eye(3)).shape, net.gram(torch.eye(3)).shape
+    (torch.Size([2, 3]), torch.Size([2, 3, 3]))
     """
 
     def __init__(self, d, m, kappa, *, seeds, antisym=False, dtype=torch.float32, device="cpu"):
@@ -34,11 +38,6 @@ class TwoLayerReLU:
         hidden = torch.relu(self.W @ x.T)
         return (torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5)[self.draw]
 
-    def _row_space(self, x):
-        if self._basis[0] is not x:
-            self._basis = (x, row_space(x))
-        return self._basis[1]
-
     def descent(self, x, run=None):
         """Open one run (int) or all (None) for training on x (n, d), in whichever exact form costs least.
 
@@ -46,7 +45,9 @@ class TwoLayerReLU:
         the pre-activations W X^T (m x n) themselves, which need one product with the Gram matrix X X^T per step.
         """
         draw = self.draw if run is None else self.draw[run]
-        basis = self._row_space(x)
+        if self._basis[0] is not x:
+            self._basis = (x, row_space(x))
+        basis = self._basis[1]
         if len(x) < 2 * basis.shape[1]:
             return GramDescent(self.W[draw], self.a[draw], x)
         return SpanDescent(self.W[draw], self.a[draw], x, basis)
@@ -86,24 +87,23 @@ def _gram(Z, inner):
 class _Descent:
     """What both forms share: outputs and ReLU masks from the pre-activations `self.Z` (..., m, n)."""
 
-    def _prepare(self, W, a, x):
+    def __init__(self, W, a, x):
         self.W0, self.inputs = W, x
         self.a, self.scale = a, W.shape[-2] ** -0.5
         self.positive = int((a[..., 0, :] if a.ndim > 1 else a).gt(0).sum())
         self.Z = W.new_empty(*W.shape[:-1], len(x))
-        self.initial = None
+        self.initial = self.preactivations() > 0
 
-    def _activate(self):
-        """Outputs (..., n); leaves the 0/1 mask of active neurons in `self.Z`."""
-        self.Z.clamp_(min=0)
+    def forward(self):
+        """Outputs (..., n) at the current weights; leaves the 0/1 mask of active neurons in `self.Z`."""
+        self.preactivations().clamp_(min=0)
         u = (self.a.unsqueeze(-2) @ self.Z).squeeze(-2) * self.scale
         self.Z.sign_()
         return u
 
     def flipped(self):
         """Share of the m x n activation patterns that differ from those at initialization, shape (...)."""
-        self.preactivations()
-        return (self.Z.gt(0) != self.initial).double().mean((-2, -1))
+        return (self.preactivations().gt(0) != self.initial).double().mean((-2, -1))
 
     def movement(self):
         """(|W(k) - W(0)|_F, max_r |w_r(k) - w_r(0)|), shape (..., 2)."""
@@ -116,9 +116,8 @@ class _Descent:
         With R = max_r |w_r(k) - w_r(0)|: the share of the m x n pairs with |w_r(0) . x_i| <= R, which are the events
         A_ri of Arora et al. 2019, eq. (15), and the number of flipped pairs outside them, zero but for rounding.
         """
-        self.preactivations()
         near = (self.W0 @ self.inputs.T).abs() <= self.movement()[..., 1, None, None]
-        stray = (self.Z.gt(0) != self.initial) & ~near
+        stray = (self.preactivations().gt(0) != self.initial) & ~near
         return torch.stack([near.double().mean((-2, -1)), stray.double().sum((-2, -1))], -1)
 
     def gram(self):
@@ -130,22 +129,15 @@ class _Descent:
         hidden = torch.relu(self.W0 @ x.T + self.change_at(x))
         return (self.a.unsqueeze(-2) @ hidden).squeeze(-2) * self.scale
 
-    def remember(self):
-        """Keep the present activation patterns as the initial ones."""
-        self.preactivations()
-        self.initial = self.Z > 0
-        return self
-
 
 class SpanDescent(_Descent):
-    """The weights in coordinates of the data's span: state W Q (..., m, r)."""
+    """The weights in coordinates of the data's span, W Q (..., m, r): products of m x n x r instead of m x n x d."""
 
     def __init__(self, W, a, x, basis):
         self.x, self.basis = x @ basis, basis
         self.start = W @ basis
         self.W = self.start.clone()
-        self._prepare(W, a, x)
-        self.remember()
+        super().__init__(W, a, x)
 
     @property
     def state(self):
@@ -156,13 +148,11 @@ class SpanDescent(_Descent):
         return self.weight_change() @ (x @ self.basis).T
 
     def preactivations(self):
+        """W(k) X^T, (..., m, n), in `self.Z`."""
         return torch.matmul(self.W, self.x.T, out=self.Z)
 
-    def forward(self):
-        self.preactivations()
-        return self._activate()
-
     def descend(self, v):
+        """Move the weights by -sum_i v_i df_i/dW; v (..., n). To be called after `forward`."""
         vx = v.unsqueeze(-1) * self.x * self.scale
         if self.W.ndim == 2:
             p = self.positive
@@ -177,14 +167,16 @@ class SpanDescent(_Descent):
 
 
 class GramDescent(_Descent):
-    """The pre-activations themselves: W(k) = W(0) - m^{-1/2} S X, so W(k) X^T = W(0) X^T - m^{-1/2} S X X^T."""
+    """The pre-activations themselves: W(k) = W(0) - m^{-1/2} S X, so W(k) X^T = W(0) X^T - m^{-1/2} S X X^T.
+
+    S (..., m, n): a step is one product of m x n x n instead of two of m x n x r.
+    """
 
     def __init__(self, W, a, x):
         self.inner = x @ x.T
         self.start = W @ x.T
         self.S = torch.zeros_like(self.start)
-        self._prepare(W, a, x)
-        self.remember()
+        super().__init__(W, a, x)
 
     @property
     def state(self):
@@ -195,16 +187,14 @@ class GramDescent(_Descent):
         return -self.scale * (self.S @ (self.inputs @ x.T))
 
     def preactivations(self):
+        """W(k) X^T, (..., m, n), in `self.Z`."""
         if self.S.ndim == 2:
             return torch.addmm(self.start, self.S, self.inner, alpha=-self.scale, out=self.Z)
         torch.matmul(self.S, self.inner, out=self.Z)
         return torch.sub(self.start, self.Z, alpha=self.scale, out=self.Z)
 
-    def forward(self):
-        self.preactivations()
-        return self._activate()
-
     def descend(self, v):
+        """Move the weights by -sum_i v_i df_i/dW; v (..., n). To be called after `forward`."""
         if self.S.ndim == 2:
             p = self.positive
             self.S[:p].addcmul_(self.Z[:p], v)
