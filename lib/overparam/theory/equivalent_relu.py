@@ -122,16 +122,3 @@ def nonnegative_target(H, B, outputs, *, tolerance=1e-13, limit=5000):
             return H
         H = (H + rest @ back).clamp(min=0)
     raise ParameterError(f"no nonnegative features with these outputs were found in {limit} steps")
-
-
-def literal_weight(run, k):
-    """Z~_k^+ Z~_{k-1} as eq. (49) prints it, with Z~ as columns: an n x n matrix where W~_k is m x m."""
-    Z = features(run)
-    return torch.linalg.pinv(Z[k].T) @ Z[k - 1].T
-
-
-def another_weight(weight, R, N):
-    """W~ + N (I - R^+ R) for rows R = [Z~_{k-1}]^+, (n, m): the same at these rows, another map elsewhere."""
-    _, s, Vh = torch.linalg.svd(R, full_matrices=False)
-    V = Vh[s > torch.finfo(R.dtype).eps * max(R.shape) * s[0]].T
-    return weight + N - (N @ V) @ V.T

@@ -1,0 +1,497 @@
+"""Experiments of Noy et al. 2021 against brute force, autograd and direct trainings."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from overparam.bounds import noy2021
+from overparam.errors import ParameterError
+from overparam.experiments import noy2021_depth, noy2021_lem1, noy2021_sec44
+from overparam.experiments import noy2021_subnetworks as parts
+from overparam.experiments.noy2021 import (
+    KINDS,
+    LEVELS,
+    Settings,
+    descend_pairs,
+    endless,
+    grid_function,
+    ratio,
+    rises,
+    run_lines,
+    sgd_pairs,
+    sgemm,
+    step_sizes,
+    ten_classes,
+    trend,
+)
+from overparam.experiments.noy2021_fig3bc import switched
+from overparam.models.gated import GatedRuns
+from overparam.theory.finite_kernels import layer_grams, ntk_gram
+from overparam.training import RegressionLoss, gradient_descent
+
+N, D, OUT, M, DEPTH = 5, 6, 3, 40, 4
+NETS = Settings(12, 3)
+
+
+def unit_inputs(n=N, d=D, seed=0):
+    x = torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return x / x.norm(dim=1, keepdim=True)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return [sgemm("sgemm-grid", 20, 6, seed=seed) for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("unit", ["f", "eta", "own"])
+def test_step_sizes_are_shares_of_the_exact_kernel(data, unit):
+    with pytest.raises(ParameterError, match="unit"):
+        step_sizes({"relu": np.ones(1)}, [1.0], "g")
+    pairs = descend_pairs(data, [3, 4], [0.01, 0.02], Settings(12, 3, unit=unit), steps=2)
+    for column, (part, seed) in enumerate(zip(data, [3, 4], strict=True)):
+        exact = {}
+        for kind in KINDS:
+            run = GatedRuns(kind, 15, 12, 3, seeds=[seed]).descent(part.x_train, 0)
+            run.forward()
+            exact[kind] = torch.linalg.eigvalsh(ntk_gram(run))[-1].item() / 20
+            assert pairs.sharpness[kind][column] == pytest.approx(exact[kind], rel=1e-2)
+        shares = {"f": exact["relu"], "eta": 1.0, "own": exact["grelu"]}[unit] * pairs.eta[:, column]
+        np.testing.assert_allclose(shares, [0.01, 0.02], rtol=1e-2)
+        np.testing.assert_allclose(pairs.f[:, column], pairs.eta[:, column] * exact["relu"], rtol=1e-2)
+
+
+def test_curves_are_those_of_single_trainings_in_units_of_the_labels(data):
+    pairs = descend_pairs(data, [3, 4], [0.5, 1.0], NETS, steps=6, gradients=True)
+    for kind in KINDS:
+        y = data[1].y_train[:, None]
+        net = GatedRuns(kind, 15, 12, 3, seeds=[4])
+        alone = gradient_descent(net, data[1].x_train, RegressionLoss(y), pairs.eta[1, 1], 6).loss[0]
+        np.testing.assert_allclose(pairs.loss[kind][1, 1], alone / (y.square().mean() / 2), rtol=1e-10)
+        assert pairs.logs[kind]["change"].shape == (2, 2, 7)
+        assert np.isnan(pairs.logs[kind]["change"][..., 0]).all()
+
+
+def test_one_batch_of_everything_is_full_batch_descent(data):
+    full = descend_pairs(data, [3, 4], [0.5], NETS, steps=4)
+    pairs = sgd_pairs(data, [3, 4], [0.5], NETS, batch=20, epochs=4, changes=True)
+    for kind in KINDS:
+        np.testing.assert_allclose(pairs.loss[kind], full.loss[kind], rtol=1e-9)
+        assert pairs.logs[kind]["test"].shape == (1, 2, 5)
+    assert pairs.logs["grelu"]["changes"][..., 1:].max() == 0
+
+
+def test_divergence_is_an_infinite_loss(data):
+    pairs = descend_pairs(data, [3, 4], [1e4], NETS, steps=5)
+    assert np.isinf(pairs.loss["relu"][..., -1]).all()
+    np.testing.assert_array_equal(endless([[1.0, np.nan, 2.0]]), [[1.0, np.inf, np.inf]])
+    assert rises(np.array([3.0, 1.0, 2.0, np.inf, np.inf])) == 2
+    assert ratio(1.0, np.inf) == 0
+    assert np.isnan(ratio(np.inf, np.inf))
+
+
+def test_trend_is_spearmans_correlation():
+    from scipy.stats import spearmanr
+
+    values = np.random.default_rng(0).standard_normal((3, 30)).round(1)  # with ties
+    np.testing.assert_allclose(trend(values), [spearmanr(row, range(30)).statistic for row in values], rtol=1e-12)
+
+
+def test_an_exact_switch_keeps_the_training_error_and_shrinks_the_norm():
+    data = [ten_classes("fashion-sample", 12, 8, seed=0)]
+    run = switched(data, [5], 1.0, [1e-12, 0.5], Settings(48, 2), batch=6, epochs=(3, 2))
+    assert run.before["train"].shape == (1, 4)
+    assert run.after["test"].shape == (2, 1, 3)
+    assert run.relu["train"].shape == (1, 6)
+    np.testing.assert_allclose(run.after["train"][0, :, 0], run.before["train"][:, -1], rtol=1e-9)
+    assert run.norms["after"][1, 0] < run.norms["after"][0, 0] < run.norms["before"][0]
+    assert run.ranks[0, 0] == 12
+
+
+def test_the_grid_is_that_of_the_kernels_and_its_function_does_not_depend_on_the_rows_seed():
+    assert len(LEVELS) == 14
+    z, y = grid_function(4000, seed=1)
+    for column, levels in zip(z.T, LEVELS, strict=True):
+        assert len(column.unique()) == len(levels)
+    assert y.std().item() == pytest.approx(1, abs=0.2)
+    assert sgemm("sgemm-grid", 5, 2, seed=0, target="raw").y_train.min() > 0
+    np.testing.assert_allclose(sgemm("sgemm-grid", 5, 2, seed=0).x_test.norm(dim=1), 1, rtol=1e-12)
+
+
+def test_ten_classes_are_centred_one_hot_and_of_norm_one():
+    data = ten_classes("fashion-sample", 50, 20, seed=0, stand_in="words")
+    assert data.y_train.shape == (50, 10)
+    assert (data.y_train.sum(1) == 1).all()
+    np.testing.assert_allclose(data.x_test.norm(dim=1), 1, rtol=1e-12)
+    assert data.stand_in == "words"
+
+
+def test_diverged_runs_are_drawn_at_the_edge():
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    run_lines(ax, range(3), [[1.0, 2.0, np.inf], [1.0, 1.0, 1.0]], i=0, label="runs")
+    assert [list(line.get_xdata()) for line in ax.lines if line.get_marker() == "^"] == [[2]]
+
+
+def opened(kind, n=N, d=D, out=OUT, m=M, L=DEPTH, seed=0):
+    return GatedRuns(kind, d, m, L, out, seeds=[seed]).descent(unit_inputs(n, d), 0)
+
+
+def targets(n=N, d=OUT):
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
+
+
+def diagonals(run, i):
+    return [torch.diag((run.h[0][i] > 0).double()), *(torch.diag(gate[i].double()) for gate in run.gates)]
+
+
+def formed(run, i, k):
+    """F_k and G_k of one input as the paper writes them; k may be L + 1 for F and 0 for G."""
+    D, L = diagonals(run, i), len(run.W)
+    F, G = run.B @ D[L], D[0] @ run.C
+    for l in range(L, k - 1, -1):
+        F = F @ run.W[l - 1] @ D[l - 1]
+    for l in range(1, min(k, L) + 1):
+        G = D[l] @ run.W[l - 1] @ G
+    return F, G
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_subnetworks_are_the_products_of_the_paper(kind):
+    run = opened(kind)
+    y, left, right = run.forward(), parts.left_parts(run), parts.right_parts(run)
+    for i, k in itertools.product(range(N), range(DEPTH + 1)):
+        F, G = formed(run, i, k + 1)[0], formed(run, i, k)[1]
+        torch.testing.assert_close(left[k][i], F)
+        torch.testing.assert_close(right[k][i], G)
+        torch.testing.assert_close(G @ run.x[i], run.h[k][i])
+        torch.testing.assert_close(F @ run.h[k][i], y[i])
+    jacobian = torch.autograd.functional.jacobian(lambda x: run.predict(x[None])[0], run.x[1])
+    torch.testing.assert_close(run.B @ right[-1][1], jacobian)
+
+
+def test_eigenvalues_covariances_and_conditions():
+    run = opened("grelu")
+    run.forward()
+    found, pairs, bounds = parts.gram_eigenvalues(run), parts.covariances(run), parts.conditions(run)
+    values = {name: [] for name in ("F", "G")}
+    for k, i in itertools.product(range(DEPTH + 1), range(N)):
+        F, G = formed(run, i, k + 1)[0], formed(run, i, k)[1]
+        for name, matrix, rank in (("F", F, OUT), ("G", G, D)):
+            s = torch.linalg.svdvals(matrix)[:rank] ** 2
+            torch.testing.assert_close(found[name][k, i], torch.stack([s[-1], s[0]]))
+            values[name] += [s[-1], s[0]]
+    gammas = []
+    for k, i, j in itertools.product(range(DEPTH), range(N), range(N)):
+        Fs = [formed(run, a, k + 2)[0] for a in (i, j)]
+        expected = (run.h[k][i] @ run.h[k][j]).abs() * torch.linalg.matrix_norm(Fs[1] @ Fs[0].T, 2)
+        torch.testing.assert_close(pairs[k, i, j], expected)
+        gammas += [expected] if i != j else []
+    expected = [min(values["G"]), min(values["F"]), max(values["G"]), max(values["F"]), max(gammas)]
+    torch.testing.assert_close(list(bounds.values()), expected)
+
+
+def test_eigenvalues_do_not_depend_on_how_many_inputs_are_held_at_once(monkeypatch):
+    run = opened("grelu")
+    whole = parts.gram_eigenvalues(run)["G"]
+    monkeypatch.setattr(parts, "ENTRIES", 2 * M * D)
+    torch.testing.assert_close(parts.gram_eigenvalues(run)["G"], whole)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_intermediate_transforms(kind):
+    run = opened(kind)
+    norms = parts.product_norms(run, iterations=400)
+    for i, bottom in itertools.product(range(N), range(DEPTH)):
+        D = diagonals(run, i)
+        Z = D[bottom + 1]
+        for top in range(bottom, DEPTH):
+            Z = Z if top == bottom else D[top + 1] @ run.W[top] @ Z
+            assert norms[top, bottom, i].item() == pytest.approx(torch.linalg.matrix_norm(Z, 2).item(), rel=1e-3)
+    assert norms[0, 1:].abs().max() == 0
+
+
+def test_mean_cosines():
+    rows = torch.tensor([[1.0, 0], [1, 1], [0, 0], [0, -2]], dtype=torch.float64)
+    half = math.sqrt(0.5)
+    mean, largest = parts.mean_cosine(rows)
+    assert mean.item() == pytest.approx((half - half) * 2 / 12)
+    assert largest.item() == pytest.approx(half)
+    both, _ = parts.mean_cosine(torch.stack([rows, torch.ones(4, 2, dtype=torch.float64)]))
+    torch.testing.assert_close(both, torch.tensor([mean.item(), 1.0], dtype=torch.float64))
+
+
+def gradients(run, y):
+    return [z.T @ h for z, h in zip(run.sensitivities(run.forward() - y), run.inputs_of_layers(), strict=True)]
+
+
+def stepped(run, y, eta):
+    return run.at([W - eta * g for W, g in zip(run.W, gradients(run, y), strict=True)])
+
+
+@pytest.mark.parametrize("eta", [1e-5, 3e-4, 3e-3])
+@pytest.mark.parametrize("out", [1, OUT])
+def test_lemma_1_is_an_identity(eta, out):
+    step = noy2021_lem1.step_parts(opened("grelu", out=out), targets(d=out), eta)
+    predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
+    error = (predicted - step["change"]).norm() / step["change"].norm()
+    assert error < 1e-11
+    assert step["flips"] == 0
+
+
+def test_the_parts_of_lemma_1_are_those_of_the_paper():
+    """Self and cross by their own formulas, Delta by its 2^L - L - 1 terms."""
+    run, y, eta = opened("grelu"), targets(), 1e-3
+    e, slopes, step = run.forward() - y, gradients(run, y), noy2021_lem1.step_parts(run, y, eta)
+    for i in range(N):
+        own = cross = higher = 0
+        for k in range(1, DEPTH + 1):
+            F, G = formed(run, i, k + 1)[0], formed(run, i, k - 1)[1]
+            for j in range(N):
+                Fj, Gj = formed(run, j, k + 1)[0], formed(run, j, k - 1)[1]
+                term = F @ Fj.T @ torch.outer(e[j], run.x[j]) @ Gj.T @ G
+                own, cross = (own + term, cross) if i == j else (own, cross + term)
+        D = diagonals(run, i)
+        for size in range(2, DEPTH + 1):
+            for chosen in itertools.combinations(range(DEPTH), size):
+                product = D[0] @ run.C
+                for k in range(DEPTH):
+                    product = D[k + 1] @ (slopes[k] if k in chosen else run.W[k]) @ product
+                higher = higher + (-eta) ** (size - 2) * run.B @ product
+        for name, expected in (("self", own), ("cross", cross), ("higher", higher)):
+            torch.testing.assert_close(step[name][i], expected)
+
+
+def test_a_relu_net_changes_its_gates_and_leaves_the_prediction():
+    run, eta = opened("relu"), 3e-3
+    step = noy2021_lem1.step_parts(run, targets(), eta)
+    predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
+    assert step["flips"] > 0
+    assert (predicted - step["change"]).norm() / step["change"].norm() > 1e-2
+    after = stepped(run, targets(), eta)
+    moves = torch.einsum("ipd,id->ip", step["change"], run.x)
+    torch.testing.assert_close(moves, after.forward() - run.forward())
+
+
+def test_lemma_2_holds_with_the_square_and_not_without():
+    """One input, one output, a small residual: only with the square does the bound hold."""
+    broken = 0
+    for seed in range(10):
+        run = opened("grelu", n=1, d=1, out=1, m=60, L=3, seed=seed)
+        y = run.forward() - 1e-4
+        K = ntk_gram(run).item()
+        for share in (0.1, 0.5, 1.0, 1.5, 1.9):
+            eta = share / K
+            printed = noy2021_lem1.step_bound(run, y, eta, run.x)
+            corrected = noy2021_lem1.step_bound(run, y, eta, run.x, form="corrected")
+            before = (run.forward() - y).square().sum() / 2
+            after = stepped(run, y, eta).forward()
+            assert printed["change"].item() == pytest.approx(((after - y).square().sum() / 2 - before).item(), rel=1e-6)
+            assert corrected["change"] <= corrected["bound"]
+            broken += (printed["change"] > printed["bound"]).item()
+    assert broken == 50
+
+
+def test_lemma_2_at_several_inputs_against_its_formula():
+    run, y, eta, a = opened("grelu", n=3), targets(3), 1e-4, torch.tensor([1.0, 4, 9], dtype=torch.float64)
+    e, step, total = run.forward() - y, noy2021_lem1.step_parts(run, y, eta), 0
+    for i in range(3):
+        rate = 0
+        for k in range(1, DEPTH + 1):
+            F, G = formed(run, i, k + 1)[0], formed(run, i, k - 1)[1]
+            f, g = torch.linalg.eigvalsh(F @ F.T), torch.linalg.eigvalsh(G.T @ G)
+            rate += -2 * eta * f[0] * g[0] + 3 * eta**2 * DEPTH * f[-1] * (G @ run.x[i]).norm() ** 4
+            for j in {0, 1, 2} - {i}:
+                Fj, Gj = formed(run, j, k + 1)[0], formed(run, j, k - 1)[1]
+                size = (Gj @ run.x[j] @ (G @ run.x[i])).abs() * torch.linalg.matrix_norm(Fj @ F.T, 2)
+                rate += 2 * eta * size + 3 * eta**2 * 3 * DEPTH * size**2
+        far = (step["higher"][i] @ run.x[i]).square().sum()
+        total += (rate + eta**2 * a[i]) / 2 * e[i].square().sum() + eta**2 * (3 * eta**2 + 1 / a[i]) / 2 * far
+    assert noy2021_lem1.step_bound(run, y, eta, run.x, a)["bound"].item() == pytest.approx(total.item(), rel=1e-10)
+    with pytest.raises(ParameterError, match="printed or corrected"):
+        noy2021_lem1.step_bound(run, y, eta, run.x, form="squared")
+
+
+def gradients_of_outputs(run):
+    """grad y_p(x_i) with all layers in one vector, (n, d_y, L m^2), by formed products."""
+    rows = []
+    for i in range(len(run.x)):
+        layers = [torch.einsum("pa,b->pab", formed(run, i, k + 1)[0], run.h[k - 1][i]) for k in range(1, DEPTH + 1)]
+        rows.append(torch.cat([layer.flatten(1) for layer in layers], 1))
+    return torch.stack(rows)
+
+
+def changes(run, how, size):
+    """Of every layer: Gaussian, or of rank one along the gradient of the outputs' sum at input 2."""
+    if how == "gaussian":
+        generator = torch.Generator().manual_seed(1)
+        return [torch.randn(M, M, generator=generator, dtype=torch.float64) * size / (2 * M**0.5) for _ in run.W]
+    one = torch.zeros(N, OUT, dtype=torch.float64)
+    one[2] = 1
+    rows = [z.T @ h for z, h in zip(run.sensitivities(one), run.inputs_of_layers(), strict=True)]
+    return [row * size / row.norm() for row in rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["gaussian", "gradient"])
+def test_ratios_of_gradients_and_kernels(kind, how):
+    run = opened(kind)
+    run.forward()
+    for size in (0.3, 1e-7):
+        other = run.at([W + change for W, change in zip(run.W, changes(run, how, size), strict=True)])
+        a, b = gradients_of_outputs(run), gradients_of_outputs(other)
+        ratio = parts.gradient_ratio(run, other)
+        torch.testing.assert_close(ratio, (b - a).norm(dim=-1) / a.norm(dim=-1), rtol=1e-6, atol=0)
+        K, K2 = (torch.einsum("ipw,jpw->pij", g, g) for g in (a, b))
+        for p in range(OUT):
+            torch.testing.assert_close(layer_grams(run, p).sum(0), K[p])
+        root = K.diagonal(dim1=1, dim2=2).sqrt()
+        expected = (K2 - K).abs() / (root[:, :, None] * root[:, None, :])
+        torch.testing.assert_close(parts.kernel_change(run, other), expected, rtol=1e-5, atol=1e-13)
+        R = ratio.T
+        bound = R[:, :, None] + R[:, None, :] + R[:, :, None] * R[:, None, :]
+        assert (parts.kernel_change(run, other) <= bound * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_net_at_other_weights_leaves_the_first_as_it_was(kind):
+    run = opened(kind)
+    y, h = run.forward().clone(), [layer.clone() for layer in run.h]
+    other = run.at([W + 1 for W in run.W])
+    assert not torch.allclose(other.forward(), y)
+    assert all(torch.equal(a, b) for a, b in zip(run.h, h, strict=True))
+    torch.testing.assert_close(run.forward(), y)
+    assert (kind == "grelu") == all(torch.equal(a, b) for a, b in zip(run.gates, other.gates, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_at_the_start_are_those_of_a_descent(kind):
+    x, net = unit_inputs(6, 5), GatedRuns(kind, 5, 30, 3, seeds=[3, 4])
+    run = net.descent(x, 1)
+    run.forward()
+    found = list(noy2021_depth.layers(net, x, 1))
+    torch.testing.assert_close([h for h, _ in found], run.h)
+    assert all(torch.equal(gate, own > 0) for (_, gate), own in zip(found[1:], run.gates, strict=True))
+
+
+def test_the_profile_by_depth_is_made_of_its_definitions():
+    x, net = unit_inputs(6, 5), GatedRuns("grelu", 5, 30, 3, seeds=[3])
+    profile = noy2021_depth.depth_profile(net, x)
+    pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
+    for k, (h, gate) in enumerate(noy2021_depth.layers(net, x)):
+        cosines = [torch.cosine_similarity(h[i], h[j], 0).item() for i, j in pairs]
+        mean = h.mean(0)
+        expected = {
+            "cosine": np.mean(cosines),
+            "largest": np.abs(cosines).max(),
+            "overlap": np.mean([(gate[i] & gate[j]).double().mean().item() for i, j in pairs]),
+            "shift": (h.mean() / h.square().mean().sqrt()).item(),
+            "energy": (mean.norm() ** 2 / h.square().sum(1).mean()).item(),
+            "dead": np.mean([not any(gate[i, s] for i in range(6)) for s in range(30)]),
+        }
+        for name, value in expected.items():
+            assert profile[name][0, k].item() == pytest.approx(value, rel=1e-9), name
+
+
+def test_profiles_have_their_wide_limits():
+    x = torch.eye(8, 16, dtype=torch.float64)
+    grelu, relu = (
+        noy2021_depth.depth_profile(GatedRuns(kind, 16, 600, 4, seeds=range(3)), x) for kind in ("grelu", "relu")
+    )
+    np.testing.assert_allclose(grelu["cosine"].mean(0), noy2021.covariances(4, 0.0), atol=0.04)
+    overlaps = noy2021.gate_overlap(noy2021.gate_cosines(4, 0.0))
+    for profile in (grelu, relu):
+        np.testing.assert_allclose(profile["overlap"].mean(0), overlaps, atol=0.02)
+    np.testing.assert_allclose(relu["cosine"].mean(0), noy2021.gate_cosines(5, 0.0)[1:], atol=0.03)
+    np.testing.assert_allclose(relu["shift"].mean(0), math.pi**-0.5, atol=0.02)
+    np.testing.assert_allclose(grelu["shift"].mean(0)[1:], 0, atol=0.05)
+    assert relu["energy"].mean(0).diff().min() > 0 > grelu["energy"].mean(0).diff().max()
+
+
+def test_nets_born_dead_at_width_one_die_as_a_coin_falls():
+    """At width 1 and one input a unit survives each of k + 1 draws with probability 1/2."""
+    shares = noy2021_depth.born_dead(1, [1, 3], torch.ones(1, 1, dtype=torch.float64), 20_000, seed=0)
+    np.testing.assert_allclose(shares, [1 - 2.0**-2, 1 - 2.0**-4], atol=0.015)
+    wide = noy2021_depth.born_dead(16, [5], unit_inputs(10, 4), 200, seed=0)
+    assert wide.tolist() == [0.0]
+
+
+def test_truncated_factors_are_the_nearest_and_nonnegative_ones_open_every_gate():
+    x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
+    run = net.descent(x, 0)
+    for rank in (4, 64):
+        made = noy2021_sec44.factors(net, rank, "svd", x)
+        s = torch.linalg.svdvals(net.psi(0, 1, x))
+        expected = (s[rank:].square().sum() / s.square().sum()).sqrt()
+        assert noy2021_sec44.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(
+            expected.item(), abs=1e-12
+        )
+    agreement, opened = noy2021_sec44.gate_agreement(run, net.with_psi(made).descent(x, 0))
+    assert agreement.tolist() == [1.0, 1.0]
+    assert opened.tolist() == pytest.approx([gate.double().mean().item() for gate in run.gates])
+    made = noy2021_sec44.factors(net, 5, "nonnegative", x)
+    assert all((part >= 0).all() for pair in made for part in pair)
+    psi = net.psi(0, 1, x).clamp(min=0)
+    s = torch.linalg.svdvals(psi)
+    assert (s[5:].square().sum() / s.square().sum()).sqrt() <= noy2021_sec44.relative_error(psi, made[0]) < 0.8
+    _, opened = noy2021_sec44.gate_agreement(run, net.with_psi(made).descent(x, 0))
+    assert opened.tolist() == [1.0, 1.0]
+
+
+def test_gates_by_blocks_are_equal_within_blocks():
+    x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
+    run = net.with_psi(noy2021_sec44.factors(net, 8, "blocks", x)).descent(x, 0)
+    for gate in run.gates:
+        assert torch.equal(gate, gate[:, ::8].repeat_interleave(8, 1))
+        assert 0.2 < gate.double().mean() < 0.8
+    for how, match in (("blocks", "equal blocks"), ("qr", "svd, nonnegative or blocks")):
+        with pytest.raises(ParameterError, match=match):
+            noy2021_sec44.factors(net, 9, how, x)
+
+
+def test_products_of_open_gates_alone():
+    m, block = 40, 8
+    gate = torch.tensor([1.0, 1, 0, 1, 0])
+    spans = noy2021_sec44.open_spans(gate, block)
+    assert spans == [(0, 16), (24, 32)]
+    W, h, opened = torch.rand(m, m), torch.rand(m), gate.repeat_interleave(block)
+    found = noy2021_sec44.open_product(W, h, spans, [(0, m)], torch.zeros(m))
+    torch.testing.assert_close(found, (W @ h) * opened)
+    found = noy2021_sec44.open_product(W, h, spans, spans, torch.zeros(m))
+    torch.testing.assert_close(found, (W @ (h * opened)) * opened)
+
+
+def test_inference_by_blocks_has_the_outputs_of_the_net():
+    x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 4, 2, seeds=[0])
+    for blocks in (4, 16):
+        made = noy2021_sec44.factors(net, blocks, "blocks", x)
+        run = net.with_psi(made).descent(x, 0)
+        fast = noy2021_sec44.BlockInference(run, made)
+        torch.testing.assert_close(torch.stack([fast(point) for point in x]), run.forward())
+
+
+def test_ways_to_compute_a_layer_give_what_they_say():
+    options = {"seed": 0, "dtype": torch.float64, "device": "cpu"}
+    W, h, _, gate = noy2021_sec44._draws(32, 6, 0, torch.float64, "cpu")
+    ways = noy2021_sec44.batch_products(32, 6, **options)
+    torch.testing.assert_close(ways["dense"](), h @ W.T)
+    torch.testing.assert_close(ways["ReLU"](), (h @ W.T).clamp(min=0))
+    for name in ("bool gates", "bit gates"):
+        torch.testing.assert_close(ways[name](), (h @ W.T) * gate)
+    assert {"50% zeros", "90% zeros backward", "dense backward"} <= set(ways)
+    W, h, _, gate = noy2021_sec44._draws(32, 1, 0, torch.float64, "cpu")
+    h, gate = h[0], gate[0]
+    ways, full = noy2021_sec44.single_products(32, 4, **options), W @ h
+    torch.testing.assert_close(ways["dense"]().clone(), full)
+    ways["open blocks"]().zero_()
+    for name in ("gathered rows", "gathering rows"):
+        torch.testing.assert_close(ways[name](), full[gate])
+    torch.testing.assert_close(ways["gathered rows and columns"](), (W @ h.clamp(min=0))[gate])
+    found = [ways[name]().clone() for name in ("open blocks", "open blocks and columns")]
+    assert [(part == 0).sum().item() for part in found] == [16, 16]
+    opened = found[0] != 0
+    torch.testing.assert_close(found[0][opened], full[opened])
+    torch.testing.assert_close(found[1][opened], (W @ (h * opened))[opened])
