@@ -6,7 +6,7 @@ import torch
 from scipy.optimize import minimize
 
 from overparam.errors import ParameterError
-from overparam.experiments.arora2019_rademacher import (
+from overparam.experiments.arora2019 import (
     Features,
     ascent,
     auxiliary_closed_form,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.experiments.arora2019 import record_steps, width_scale_sweep
+from overparam.experiments.arora2019 import Sweep, record_steps, width_scale_sweep
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.theory.fits import loglog_slope
 
@@ -32,7 +32,7 @@ def plain_descent(net, draw, x, y, eta, steps):
 def test_the_sweep_is_the_plain_descent(n, d, m):
     x, eta, steps, at = unit_rows(n, d), 0.1, 20, [0, 7, 20]
     y = torch.where(torch.arange(n) % 3 == 0, 1.0, -1.0).double()
-    runs = width_scale_sweep(x, y, eta, steps, widths=[m], kappas=[0.02, 0.5], antisym_kappa=0.3, seeds=[1, 5], at=at)
+    runs = width_scale_sweep(x, y, eta, steps, Sweep([m], [0.02, 0.5], 0.3, [1, 5]), at=at)
     assert runs["kappa"].tolist() == [0.02, 0.02, 0.5, 0.5, 0.3, 0.3]
     assert runs["antisym"].tolist() == [False] * 4 + [True] * 2
     assert runs["seed"].tolist() == [1, 5] * 3

@@ -25,16 +25,14 @@ class VGG(nn.Module):
         inputs, *size = shape
         if min(size) >> len(layers) < 1:
             raise ParameterError(f"images of shape {tuple(shape)} cannot be halved {len(layers)} times")
-        draw, parts = torch.Generator().manual_seed(seed), []
+        draw, parts = Drawn(seed, bias=True), []
         for k, count in enumerate(layers):
             outputs = width * min(2**k, 8)
             for _ in range(count):
-                parts += [_conv(draw, inputs, outputs, 3, bias=True), nn.BatchNorm2d(outputs), nn.ReLU()]
+                parts += [_conv(draw, inputs, outputs, 3), nn.BatchNorm2d(outputs), nn.ReLU()]
                 inputs = outputs
             parts.append(nn.MaxPool2d(2))
-        linear = nn.Linear(inputs * (size[0] >> len(layers)) * (size[1] >> len(layers)), classes)
-        linear.weight = nn.Parameter(0.01 * torch.randn(linear.weight.shape, generator=draw, dtype=torch.float64))
-        nn.init.zeros_(linear.bias)
+        linear = draw.linear(inputs * (size[0] >> len(layers)) * (size[1] >> len(layers)), classes, 0.01)
         self.layers = nn.Sequential(*parts, nn.Flatten(), linear)
         self.double()
 
@@ -54,7 +52,7 @@ class ResNet(nn.Module):
 
     def __init__(self, layers, width, *, shape, classes, seed, bottleneck=False):
         super().__init__()
-        draw, inputs = torch.Generator().manual_seed(seed), width
+        draw, inputs = Drawn(seed), width
         parts = [_conv(draw, shape[0], width, 3), nn.BatchNorm2d(width), nn.ReLU()]
         for k, count in enumerate(layers):
             for j in range(count):
@@ -62,7 +60,7 @@ class ResNet(nn.Module):
                 parts, inputs = [*parts, block], block.outputs
         linear = nn.Linear(inputs, classes)
         for name, shape in (("weight", (classes, inputs)), ("bias", (classes,))):
-            uniform = 2 * torch.rand(shape, generator=draw, dtype=torch.float64) - 1
+            uniform = 2 * torch.rand(shape, generator=draw.generator, dtype=torch.float64) - 1
             setattr(linear, name, nn.Parameter(uniform * inputs**-0.5))
         self.layers = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), linear)
         self.double()
@@ -91,13 +89,8 @@ class _Block(nn.Module):
         return torch.relu(self.shortcut(x) + self.f(x))
 
 
-def _conv(draw, inputs, outputs, kernel, stride=1, bias=False):
-    layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=bias)
-    std = (2 / (kernel**2 * outputs)) ** 0.5
-    layer.weight = nn.Parameter(std * torch.randn(layer.weight.shape, generator=draw, dtype=torch.float64))
-    if bias:
-        nn.init.zeros_(layer.bias)
-    return layer
+def _conv(draw, inputs, outputs, kernel, stride=1):
+    return draw.conv(inputs, outputs, (2 / (kernel**2 * outputs)) ** 0.5, kernel, stride)
 
 
 @dataclass(frozen=True)

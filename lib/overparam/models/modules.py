@@ -34,9 +34,9 @@ class Drawn:
         """nn.Linear(p, m) with weights N(0, std^2)."""
         return self._filled(nn.Linear(p, m, bias=self.bias if bias is None else bias, dtype=torch.float64), std)
 
-    def conv(self, p, m, std):
-        """nn.Conv2d(p, m) of size 3 x 3 that keeps the image's size, with weights N(0, std^2)."""
-        return self._filled(nn.Conv2d(p, m, 3, padding=1, bias=self.bias, dtype=torch.float64), std)
+    def conv(self, p, m, std, kernel=3, stride=1):
+        """nn.Conv2d(p, m) of kernel x kernel, padded to keep the image's size at stride 1, with weights N(0, std^2)."""
+        return self._filled(nn.Conv2d(p, m, kernel, stride, kernel // 2, bias=self.bias, dtype=torch.float64), std)
 
     def head(self, p, m, d, alpha, fan):
         """Linear(p, m), leaky unit, Linear(m, d): weights N(0, 2/p) for fan "in" or N(0, 2/m) for "out", and N(0, 1/d).
