@@ -57,11 +57,11 @@ def _of_seed(data, seed, f, cuts, settings, batch, epochs, sequential, checkpoin
     rows, held_out, test = net.rows(0, len(y)), net.rows(len(y)), RegressionLoss(y_test)
     test_error = {"test": lambda run: 2 * test(run.predict(held_out))[0]}
 
-    def train(nets, count, order, name, **weights):
+    def train(nets, count, order, stage, **weights):
         history = stochastic_gradient_descent(
             nets, rows, RegressionLoss(y), eta, count, batch=batch, seed=order, log=test_error | weights,
-            at=range(count + 1), batched=False, allow_divergence=True,
-            checkpoint=checkpoint and Checkpoint(f"{checkpoint}-{name}"),
+            at={"test": range(count + 1), **{name: [count] for name in weights}}, batched=False, allow_divergence=True,
+            checkpoint=checkpoint and Checkpoint(f"{checkpoint}-{stage}"),
         )  # fmt: skip
         loss = endless(history.loss.numpy())
         errors = {"train": 2 * loss, "test": np.where(np.isfinite(loss), history.logs["test"].numpy(), np.inf)}
@@ -70,7 +70,7 @@ def _of_seed(data, seed, f, cuts, settings, batch, epochs, sequential, checkpoin
     relu, _ = train(net, first + last, seed, "relu")
     grelu = net.twin("grelu")
     before, logs = train(grelu, first, seed, "grelu", W=lambda run: torch.stack(run.W, -3))
-    run = grelu.with_weights(logs["W"][0, -1]).descent(rows, 0)
+    run = grelu.with_weights(logs["W"][0, 0]).descent(rows, 0)
     made = [equivalent_relu(run, cut=cut, sequential=sequential) for cut in cuts]
     norms = {"before": _norm(run.W), "after": np.array([_norm(new.weights) for new in made])}
     ranks = np.array([int(new.ranks.min()) for new in made])
