@@ -1,8 +1,5 @@
 """Residual nets and their plain twins at the start and in training, as Frei et al. 2019's claims are measured."""
 
-from itertools import pairwise
-
-import numpy as np
 import torch
 
 from ..models.residual import ResidualReLU, ResidualRuns, theta_of
@@ -17,34 +14,6 @@ def at_depths(measure, d, m, depths, rule, *, seeds, dtype=torch.float64, device
         rows = [measure(net, seed) for net, seed in zip(nets, seeds, strict=True)]
         results[L] = {name: torch.stack([row[name] for row in rows]).double().cpu().numpy() for name in rows[0]}
     return results
-
-
-def at_start(net, x, *, seed, iterations):
-    """Norms of activations and of layer products of one net, at every input x (n, d).
-
-    "|x_1|", "|x_L|", "|x_{L+1}|" and the spectral norms "H_2^L", "H_{L/2+1}^L", "H_2^{L+1}" (n,), by power iteration
-    from a vector of `seed`; "profile" (n, L + 1), all |x_l|; "range" (2,), the smallest and the largest of them;
-    "smallest step" (), min over l, j and inputs of x_{l,j} - x_{l-1,j} for 2 <= l <= L.
-    """
-    L = net.L
-    activations, patterns = net.forward(x)
-    norms = torch.stack([a.norm(dim=1) for a in activations], -1)
-    spans = {"H_2^L": (2, L), "H_{L/2+1}^L": (L // 2 + 1, L), "H_2^{L+1}": (2, L + 1)}
-    return {
-        **{k: net.product_norm(patterns, *span, seed=seed, iterations=iterations) for k, span in spans.items()},
-        **{"|x_1|": norms[:, 0], "|x_L|": norms[:, -2], "|x_{L+1}|": norms[:, -1], "profile": norms},
-        "range": torch.stack([norms.min(), norms.max()]),
-        "smallest step": torch.stack([(b - a).min() for a, b in pairwise(activations[:-1])]).min(),
-    }
-
-
-def depth_sweep(d, m, depths, rule, x, *, iterations, **options):
-    """What `at_start` measures, with axes (depths, seeds, ..) as tensors; "profile" of the last depth alone."""
-    x = x.to(options["device"], options["dtype"])
-    measure = lambda net, seed: at_start(net, x, seed=seed, iterations=iterations)  # noqa: E731
-    rows = list(at_depths(measure, d, m, depths, rule, **options).values())
-    joined = {name: np.stack([row[name] for row in rows]) for name in rows[0] if name != "profile"}
-    return {name: torch.from_numpy(values) for name, values in {**joined, "profile": rows[-1]["profile"]}.items()}
 
 
 def train_at_depth(
