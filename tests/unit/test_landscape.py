@@ -1,7 +1,5 @@
 """Landscapes against closed forms on a saddle, and the objective of a net against torch's own layers."""
 
-import types
-
 import numpy as np
 import pytest
 import torch
@@ -9,10 +7,8 @@ from torch.nn.functional import cross_entropy
 
 from overparam.errors import ParameterError
 from overparam.experiments import allenzhu2019_landscape as landscape
-from overparam.experiments import allenzhu2019_surfaces as landscape_figures
 from overparam.experiments.allenzhu2019_landscape import Objective, Probe, gradients, landscapes
 from overparam.models.convolutional import cifar_net
-from overparam.record import checks
 from overparam.training.autograd import Recipe, error, train
 from overparam.training.checkpoints import Checkpoint
 
@@ -149,62 +145,3 @@ def test_finished_snapshots_are_read_and_not_computed_again(tmp_path, monkeypatc
     monkeypatch.setattr(landscape, "landscape", None)
     again = landscapes(net, course, x, y, QUICK, checkpoint=Checkpoint(tmp_path / "land"))
     assert all(np.array_equal(first[name], again[name]) for name in first)
-
-
-def table(**changed):
-    ones = np.ones(3)
-    base = {
-        "epoch": np.array([5, 40, 90]), "F": ones, "D_g": 0.1 * ones, "D_v1": 0.01 * ones, "D_v2": 0.05 * ones,
-        "D_rand": 0.001 * ones, "D_2D": 0.1 * ones, "lambda_max": 5 * ones, "lambda_min": -0.5 * ones,
-        "lambda_lanczos": -0.8 * ones, "lambda_lanczos_fresh": -0.4 * ones, "cosine": 0.1 * ones,
-        "distance": 2 * ones, "parameters": 9 * ones,
-    }  # fmt: skip
-    return {**base, **{name: np.array(values) for name, values in changed.items()}}
-
-
-def test_checks_are_measured_as_they_are_worded():
-    found = landscape_figures.measured(table(D_v1=[0.01, 0.08, 0.02], lambda_min=[-0.5, 0.1, -2.0]))
-    assert found["decrease"] == pytest.approx(0.1)
-    assert (found["rho1"], found["rho1-one"], found["rho1-four"]) == pytest.approx((0.8, 0.8, 2 / 3))
-    assert (found["rho2"], found["plane"], found["random"]) == pytest.approx((0.5, 1, 0.01))
-    assert (found["curvature"], found["oja"]) == pytest.approx((2.5, -0.125))  # 5/2; 0.1/-0.8
-    assert found["oja-fresh"] == pytest.approx(-0.25)  # 0.1/-0.4
-    none = landscape_figures.measured(
-        table(lambda_min=[0.1] * 3, lambda_lanczos=[-0.04] * 3, lambda_lanczos_fresh=[0.3, -0.04, 0.0])
-    )
-    assert (none["curvature"], none["oja"], none["oja-fresh"]) == (1e9, 1, 1)
-    assert np.isnan(landscape_figures.measured(table(D_g=[0.0, 0.1, 0.1]))["rho1"])
-    assert all(np.isnan(v) for v in landscape_figures.measured(None).values())
-    assert set(landscape_figures.measured(None)) == set(found)
-
-
-@pytest.mark.parametrize("profile", ["smoke", "laptop"])
-def test_a_figure_passes_the_checks_of_its_profile_and_no_others(profile):
-    passed = {}
-    spec = checks.spec("allenzhu2019-fig4-vgg19-cifar100")
-    claim = types.SimpleNamespace(spec=spec, profile=profile, check=lambda name, value: passed.update({name: value}))
-    landscape_figures.judge(claim, {"c10": table(), "c100": None})
-    assert set(passed) == {check.name for check in spec.checks if profile in check.profiles}
-    assert passed["c10-rho1"] == pytest.approx(0.1)
-    assert np.isnan(passed["c100-rho1"])
-
-
-def test_the_claims_of_a_net_are_registered_and_pass_their_checks():
-    for claims_of_net in landscape_figures.SERVED.values():
-        for name, tasks in claims_of_net.items():
-            passed = {}
-            claim = types.SimpleNamespace(
-                spec=checks.spec(name), profile="laptop", check=lambda name, value, to=passed: to.update({name: value})
-            )
-            landscape_figures.judge(claim, {task: table() for task in tasks})
-            assert passed
-            assert np.isfinite(list(passed.values())).all()
-
-
-def test_the_observation_counts_snapshots_of_all_tasks():
-    other = table(D_g=[0.1, 0.005, 0.1], D_v1=[0.09, 0.0, 0.0], D_v2=[0.2, 0.0, 0.0], distance=[0.3, 1, 1])
-    passed = landscape_figures.over_all({"c10": table(), "noise": other, "c100": None})
-    assert passed["all"] == pytest.approx(4 / 6)
-    assert passed["better-at-length"] == pytest.approx(5 / 6)
-    assert passed["median"] == pytest.approx(0.1)
-    assert passed["beyond-theory"] == pytest.approx(0.3)

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, pad
 
 from overparam.data import sources
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.experiments.allenzhu2019_tasks import balanced, image_task, pairs, pooled, relabelled
+from overparam.experiments.allenzhu2019_landscape import balanced, image_task, pairs, pooled, relabelled
 from overparam.models.convolutional import cifar_net, net_title
 from overparam.training.autograd import Recipe, augmented, train
 from overparam.training.checkpoints import Checkpoint

@@ -29,11 +29,6 @@ def norm_chain(m, L, trials, *, seed):
     return np.sqrt(np.cumprod(steps, axis=1))
 
 
-def outside(norms, eps):
-    """Share of the nets in which some of the norms (trials, layers) is outside [1 - eps, 1 + eps]."""
-    return float((np.abs(np.asarray(norms) - 1) > eps).any(1).mean())
-
-
 def separations(net, x, others):
     """|(I - ĥ_l ĥ_l^T) h'_l| of pairs x, others (n, p) at l = 0..L, (n, L + 1).
 

@@ -1,6 +1,7 @@
-"""All attacks on a deep ReLU net over many radii and seeds, and the radii at which their exponents can be measured.
+"""All attacks on a deep ReLU net over many radii and seeds, their exponents, and how they are drawn.
 
-Source: Allen-Zhu et al. 2019, Sections 8 and 14; windows and attacks are ours.
+For allenzhu2019-lem82-sign-changes, -thm5a-gradient-stability and -thm4-semi-smoothness. Source: Allen-Zhu et al. 2019,
+Sections 8 and 14; windows and attacks are ours.
 """
 
 import math
@@ -8,11 +9,24 @@ import math
 import numpy as np
 import torch
 
+from ..record import plots
 from ..theory.fits import loglog_slope
 from ..theory.perturbation import attacks
 from ..theory.perturbation.changes import Start
 
 NOISE = 500_000  # the stream of Gaussian changes, which is no layer's
+ATTACKS = {  # what makes it, and what a legend says
+    "flip_last": (attacks.flip_last, "last layer, most flips"),
+    "grad_last": (attacks.grad_last, "last layer, worst gradient"),
+    "output_last": (attacks.output_last, "last layer, worst output"),
+    "kernel_last": (attacks.kernel_last, "last layer, worst kernel"),
+    "flip_all": (attacks.flip_all, "all layers, flips"),
+    "aligned_flip": (attacks.aligned_flip, "all layers, aligned flips"),
+    "output_all": (attacks.output_all, "all layers, output"),
+    "amplify": (attacks.amplify, "all layers, amplifying"),
+    "gradient": (attacks.gradient, "along the gradient"),
+    "random": (attacks.random, "Gaussian"),
+}
 
 
 def adversarial_window(m, count):
@@ -31,9 +45,8 @@ def gaussian_window(m, count):
 def over_seeds(make, x, radii, quantities, *, seeds, at_once=None):
     """{attack: {quantity: (S, T, n) or (S, T, n, L) float64 array}} of the nets make(seed) at the inputs x (n, p).
 
-    radii: {name of an attack in `attacks`: its T radii}; quantities: of `Attack.responses`, or "across", the
-    change of the kernel of the first two inputs by what is made for the first, (S, T, 1); at_once: how many radii are
-    held in memory.
+    radii: {name of `ATTACKS`: its T radii}; quantities: of `Attack.responses`, or "across", the change of the kernel of
+    the first two inputs by what is made for the first, (S, T, 1); at_once: how many radii are held in memory.
     """
     rows = [_of_net(make(seed), x, radii, quantities, seed, at_once) for seed in seeds]
     return {name: {q: np.stack([row[name][q] for row in rows]) for q in quantities} for name in radii}
@@ -41,24 +54,18 @@ def over_seeds(make, x, radii, quantities, *, seeds, at_once=None):
 
 def _of_net(net, x, radii, quantities, seed, at_once):
     """What `over_seeds` gives of one net, which is free to go when it returns."""
-    start = Start(net, x)
-    return {name: _responses(start, name, omegas, quantities, seed, at_once) for name, omegas in radii.items()}
-
-
-def _responses(start, name, omegas, quantities, seed, at_once):
-    step = at_once or len(omegas)
-    parts = [_part(start, name, omegas[i : i + step], quantities, seed) for i in range(0, len(omegas), step)]
-    return {q: torch.cat([part[q] for part in parts]).double().cpu().numpy() for q in quantities}
-
-
-def _part(start, name, omegas, quantities, seed):
-    make = getattr(attacks, name)
-    options = {"seed": seed * 1_000_003 + NOISE} if name == "random" else {}
-    attack = make(start, omegas, **options)
-    found = attack.responses()
-    if "across" in quantities:
-        found["across"] = attack.across(0, 1).unsqueeze(-1)
-    return {q: found[q] for q in quantities}
+    start, found = Start(net, x), {}
+    for name, omegas in radii.items():
+        step, parts = at_once or len(omegas), []
+        for i in range(0, len(omegas), step):
+            options = {"seed": seed * 1_000_003 + NOISE} if name == "random" else {}
+            attack = ATTACKS[name][0](start, omegas[i : i + step], **options)
+            part = attack.responses()
+            if "across" in quantities:
+                part["across"] = attack.across(0, 1).unsqueeze(-1)
+            parts.append({q: part[q].double().cpu() for q in quantities})
+        found[name] = {q: torch.cat([part[q] for part in parts]).numpy() for q in quantities}
+    return found
 
 
 def mean(values):
@@ -82,13 +89,44 @@ def farthest(values, target):
     return max(values, key=lambda value: abs(value - target))
 
 
-def largest(parts, measured, bound):
+def largest(nets, measured, bound):
     """The largest of measured(found) over bound(omega, L, m), both (T,), over all attacks and radii of some nets.
 
-    parts: of nets, (m, L, radii, {attack: found}); found: {quantity: array} as `over_seeds` gives it.
+    nets: of each (m, L, radii, {attack: found}); found: {quantity: array} as `over_seeds` gives it.
     """
-    return max(
-        float((measured(found) / bound(np.asarray(radii[name]), L, m)).max())
-        for m, L, radii, attacks in parts
-        for name, found in attacks.items()
-    )
+    ratios = []
+    for m, L, radii, by_attack in nets:
+        for name, found in by_attack.items():
+            ratios.extend(measured(found) / bound(np.asarray(radii[name]), L, m))
+    return float(max(ratios))
+
+
+def against_radius(ax, radii, found, names, values):
+    """Lines of attacks with a band over seeds: values(found[name]), (S, T, n), over radii[name]."""
+    for i, name in enumerate(names):
+        _band(ax, radii[name], values(found[name]).mean(-1), name, i)
+    ax.set(xscale="log", yscale="log", xlabel=r"spectral norm $\omega$ of the changes")
+
+
+def against_depth(ax, deep, names, values):
+    """The same over the depth: values(found[name]), (S, n), of deep = {L: {attack: found}}."""
+    for i, name in enumerate(names):
+        _band(ax, list(deep), np.stack([values(found[name]).mean(-1) for found in deep.values()], -1), name, i)
+    ax.set(xscale="log", yscale="log", xlabel="trained layers $L$", xticks=list(deep), xticklabels=list(deep))
+    ax.minorticks_off()
+
+
+def _band(ax, x, runs, name, i):
+    plots.band(ax, x, np.where(runs > 0, runs, np.nan), label=ATTACKS[name][1], i=i, marker=True)
+
+
+def mark_range(ax, end, label):
+    """Shade omega <= end, where a theorem holds, and start the axis there."""
+    ax.axvspan(end / 10, end, color="0.5", alpha=0.3, lw=0, label=label)
+    ax.set(xlim=(end / 10, 0.7))
+
+
+def legend_below(fig, axes, columns):
+    """One legend for all panels, below them."""
+    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    fig.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
