@@ -51,7 +51,8 @@ def compared(net, other, x):
     (a, A), (b, B) = net.forward(x), other.forward(x)
     flipped = torch.stack([(p != q).double().mean(-1) for p, q in zip(A, B, strict=True)], -1)
     shifts = torch.stack([(p - q).norm(dim=-1) for p, q in zip(a, b, strict=True)], -1)
-    return flipped, shifts, float(frei2019.h_dist(*([W.numpy() for W in n.W] for n in (other, net)), net.theta or 1))
+    first, *middle, last = (torch.linalg.norm(p - q, 2).item() for p, q in zip(other.W, net.W, strict=True))
+    return flipped, shifts, first + (net.theta or 1) * sum(middle) + last
 
 
 def linear_change(net, x, changes):
