@@ -263,7 +263,7 @@ def test_guo_corollary_and_percentages():
 
 def test_guo_widths_against_the_bounds():
     """The width of Lemma 4.2's radius goes like n^5; with the radius that absorbs (15), like n^8."""
-    d, delta, m, L = 2.0, 0.1, 1e6, 20.0
+    d, delta, L = 2.0, 0.1, 20.0
     for radius, expected in (
         (lambda n: delta**1.5 / (n**1.5 * L**7.5), 5),
         (lambda n: delta**1.5 / (n**3 * L**6), 8),  # (15) times it is free of n

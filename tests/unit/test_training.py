@@ -1,7 +1,5 @@
 """Hand-written descents against autograd, exact reductions against plain weights, the run axis against single runs."""
 
-import logging
-
 import pytest
 import torch
 
@@ -9,7 +7,7 @@ from overparam.errors import ParameterError, TrainingDiverged
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualReLU
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.training import Checkpoint, SquaredLoss, fast_products, gradient_descent, halving_step
+from overparam.training import SquaredLoss, fast_products, gradient_descent, halving_step
 
 
 def sphere(n, d, seed=0):
@@ -187,63 +185,6 @@ def test_loss_derivative_is_autograds(form):
 
 def test_halving_step():
     assert halving_step(torch.tensor([[8.0, 6.0, 4.0, 1.0], [8.0, 7.0, 6.0, 5.0]])).tolist() == [2, 3]
-
-
-class Killed(Exception):
-    """Stands for a kill between two steps."""
-
-
-@pytest.mark.parametrize("batched", [False, True])
-def test_a_killed_training_resumes_to_the_bit(tmp_path, batched, monkeypatch):
-    x, y = sphere(20, 6).float(), signs(20).float()
-    train = lambda **kw: gradient_descent(  # noqa: E731
-        TwoLayerReLU(6, 30, 0.5, seeds=[0, 1]), x, SquaredLoss(y, "halfsum"), 0.05, 40, batched=batched,
-        log={"moved": lambda s: s.weight_change().norm(dim=(-2, -1))}, at=[0, 10, 30, 40], **kw
-    )  # fmt: skip
-    whole = train()
-
-    saves = []
-    real = Checkpoint.save
-
-    def save_then_die(self, run, key, step, tensors):
-        real(self, run, key, step, tensors)
-        saves.append(step)
-        if len(saves) == 30:
-            raise Killed
-
-    monkeypatch.setattr(Checkpoint, "save", save_then_die)
-    with pytest.raises(Killed):
-        train(checkpoint=Checkpoint(tmp_path / "c" / "net", every=0))
-    monkeypatch.setattr(Checkpoint, "save", real)
-    resumed = train(checkpoint=Checkpoint(tmp_path / "c" / "net", every=0))
-    assert len(saves) >= 30
-    assert torch.equal(whole.loss, resumed.loss)
-    assert torch.equal(whole.logs["moved"], resumed.logs["moved"])
-    again = train(checkpoint=Checkpoint(tmp_path / "c" / "net"))  # finished runs are read, not trained
-    assert torch.equal(whole.loss, again.loss)
-
-
-@pytest.mark.parametrize("damage", ["truncate", "other training"])
-def test_a_checkpoint_that_does_not_fit_is_set_aside(tmp_path, damage, caplog):
-    x, y = sphere(20, 6), signs(20)
-
-    def train(eta):
-        net = TwoLayerReLU(6, 30, 0.5, seeds=[0], dtype=torch.float64)
-        checkpoint = Checkpoint(tmp_path / "net", every=0)
-        return gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, 5, batched=False, checkpoint=checkpoint).loss
-
-    clean = train(0.05)
-    file = tmp_path / "net-0.safetensors"
-    content = file.read_bytes()
-    if damage == "truncate":
-        file.write_bytes(content[: len(content) // 2])
-    else:
-        train(0.06)
-        (tmp_path / "net-0.safetensors.refused").unlink()
-    with caplog.at_level(logging.WARNING, logger="overparam"):
-        assert torch.equal(train(0.05), clean)
-    assert "refused" in caplog.text
-    assert (tmp_path / "net-0.safetensors.refused").exists()
 
 
 @pytest.mark.parametrize("theta", [None, 0.25, 1.0])

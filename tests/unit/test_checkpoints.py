@@ -1,0 +1,171 @@
+"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs that are kept, and files that do not fit."""
+
+import logging
+import os
+import signal
+
+import pytest
+import torch
+
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.training import Checkpoint, SquaredLoss, gradient_descent, stochastic_gradient_descent
+from overparam.training import checkpoints as module
+from overparam.training.checkpoints import training_key
+
+X = torch.nn.functional.normalize(torch.randn(20, 6, generator=torch.Generator().manual_seed(0)), dim=1)
+LOSS = SquaredLoss(torch.ones(20), "halfsum")
+
+
+def train(checkpoint=None, eta=0.05, log=None, seeds=(0, 1), **options):
+    log = log or {"moved": lambda s: s.weight_change().norm(dim=(-2, -1))}
+    net = TwoLayerReLU(6, 30, 0.5, seeds=list(seeds))
+    return gradient_descent(net, X, LOSS, eta, 40, log=log, at=[0, 10, 30, 40], checkpoint=checkpoint, **options)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(tmp_path, batched, number):
+    whole, seen = train(batched=batched), []
+
+    def interrupted(run):
+        seen.append(run)
+        if len(seen) == 2:
+            os.kill(os.getpid(), number)
+        return run.weight_change().norm(dim=(-2, -1))
+
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    saved = Checkpoint(tmp_path / "c" / "net", every=3600)
+    with pytest.raises(KeyboardInterrupt):
+        train(saved, log={"moved": interrupted}, batched=batched)
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+    assert len(list((tmp_path / "c").iterdir())) == 1  # of the first run, or of all, though its time had not come
+    for _ in range(2):  # the second time it is only read
+        resumed = train(Checkpoint(tmp_path / "c" / "net", every=3600), log={"moved": interrupted}, batched=batched)
+        assert len(seen) == (4 if batched else 8)  # nothing is measured twice
+        assert torch.equal(resumed.loss, whole.loss)
+        assert torch.equal(resumed.logs["moved"], whole.logs["moved"])
+
+
+def test_an_interrupt_reaches_runs_in_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
+
+    def interrupted(run):
+        os.kill(os.getpid(), signal.SIGINT)
+        return run.forward().sum()
+
+    with pytest.raises(KeyboardInterrupt):
+        train(Checkpoint(tmp_path / "net"), log={"moved": interrupted}, batched=False)
+    assert torch.equal(train(Checkpoint(tmp_path / "net"), batched=False).loss, train(batched=False).loss)
+
+
+def test_an_interrupt_within_an_epoch_loses_no_batch(tmp_path):
+    class Net(TwoLayerReLU):
+        steps = 0
+
+        def descent(self, x, run=None):
+            descent, descend = super().descent(x, run), type(super().descent(x, run)).descend
+
+            def counted(v):
+                Net.steps += 1
+                if Net.steps == 5:
+                    os.kill(os.getpid(), signal.SIGINT)
+                descend(descent, v)
+
+            descent.descend, descent.load = counted, lambda x: None  # each batch is taken for the first
+            return descent
+
+    def run(checkpoint):
+        net = Net(6, 30, 0.5, seeds=[0])
+        return stochastic_gradient_descent(net, X, LOSS, 0.01, 2, batch=5, seed=0, checkpoint=checkpoint, batched=False)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Checkpoint(tmp_path / "net"))
+    resumed, steps = run(Checkpoint(tmp_path / "net")).loss, Net.steps
+    assert steps == 8  # 4 batches in each of 2 epochs
+    assert torch.equal(resumed, run(None).loss)
+
+
+def test_states_that_take_long_to_write_are_written_seldom(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setenv("OVERPARAM_CHECKPOINT_SECONDS", "10")
+    saved, write = Checkpoint(tmp_path / "net"), module._write
+    assert saved.load(0, "key") == (0, {})
+
+    def slow(*args):
+        now[0] += 2
+        write(*args)
+
+    monkeypatch.setattr(module, "_write", slow)
+    now[0] = 10
+    assert saved.due(0)
+    saved.save(0, "key", 1, {"W": X})
+    for later, due in ((12 + 59, False), (12 + 60, True)):
+        now[0] = later
+        assert saved.due(0) == due
+
+
+def test_finished_runs_are_kept_by_what_they_were_computed_from(tmp_path, monkeypatch):
+    """More seeds later, or on another machine, find those that are there; other code, settings or data do not."""
+    kept, calls = tmp_path / "runs", []
+    log = {"moved": lambda run: calls.append(run) or run.weight_change().norm(dim=(-2, -1))}
+
+    def once(seeds=(0, 1), place="here", **options):
+        calls.clear()
+        saved = Checkpoint(tmp_path / place / "net", finished=kept)
+        return train(saved, log=log, seeds=seeds, batched=False, **options), len(calls) // 4
+
+    first, computed = once()
+    assert computed == 2
+    assert sorted(path.suffix for path in kept.iterdir()) == [".safetensors"] * 2
+    assert max(path.stat().st_size for path in kept.iterdir()) < 2000
+    assert not list((tmp_path / "here").glob("*"))
+    more, computed = once((1, 2, 0), "elsewhere")
+    assert computed == 1
+    assert torch.equal(more.loss[[2, 0]], first.loss)
+    assert torch.equal(more.logs["moved"][[2, 0]], first.logs["moved"])
+    assert once(eta=0.06)[1] == 2
+    monkeypatch.setenv("OVERPARAM_FINGERPRINT_CODE", "another")
+    assert once()[1] == 2
+    monkeypatch.setenv("OVERPARAM_RUNS", str(kept))
+    calls.clear()
+    train(Checkpoint(tmp_path / "net"), log=log, batched=False)
+    assert not calls
+
+
+def test_what_a_log_looks_at_belongs_to_the_run(tmp_path):
+    def looked(new):
+        log = {"f": lambda run: run.predict(new)}
+        return train(Checkpoint(tmp_path / "net", finished=tmp_path), log=log).logs["f"]
+
+    assert not torch.equal(looked(X[:3]), looked(X[3:6]))
+    assert torch.equal(looked(X[:3]), looked(X[:3]))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "other training"])
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_file_that_does_not_fit_is_set_aside(tmp_path, damage, finished, caplog):
+    options = {"finished": tmp_path} if finished else {}
+    clean = train(Checkpoint(tmp_path / "net", **options)).loss
+    (file,) = tmp_path.iterdir()
+    content = bytearray(file.read_bytes())
+    if damage == "truncated":
+        content = content[: len(content) // 2]
+    elif damage == "flipped":
+        content[-20] ^= 1
+    else:
+        train(Checkpoint(tmp_path / "other"), eta=0.06)
+        content = (tmp_path / "other-all.safetensors").read_bytes()
+    file.write_bytes(content)
+    with caplog.at_level(logging.WARNING, logger="overparam"):
+        assert torch.equal(train(Checkpoint(tmp_path / "net", **options)).loss, clean)
+    assert "refused" in caplog.text
+    assert {"flipped": "content is damaged", "other training": "another training"}.get(damage, "") in caplog.text
+    assert file.with_suffix(".safetensors.refused").exists()
+
+
+def test_a_key_sees_values_shapes_and_code(monkeypatch):
+    keys = {training_key(s, t) for s in ([1], [2]) for t in ([X], [X.double()], [X.T], [X + 1], [X, torch.tensor(1)])}
+    monkeypatch.setenv("OVERPARAM_FINGERPRINT_CODE", "another")
+    assert len(keys | {training_key([1], [X])}) == 11
