@@ -48,12 +48,12 @@ def fraction(factors):
     """
     sizes = Counter(len(levels) for levels in factors.values())
     cells = []
-    for numbers in itertools.product(*(range(len(levels)) for levels in factors.values())):
+    for cell in full(factors):
         sums = Counter()
-        for levels, number in zip(factors.values(), numbers, strict=True):
-            sums[len(levels)] += number
+        for name, level in cell.items():
+            sums[len(factors[name])] += factors[name].index(level)
         if all(sums[q] % q == 0 for q, count in sizes.items() if count >= 3):
-            cells.append({name: levels[i] for (name, levels), i in zip(factors.items(), numbers, strict=True)})
+            cells.append(cell)
     return cells
 
 
@@ -68,15 +68,19 @@ def targets(datasets, loss):
     Class numbers become one-hot rows for both losses. Numbers stay what they are for the squared loss (d = 1); for the
     logistic one they become +1 above the median of the seed's training targets and -1 otherwise.
     """
-    pairs = [(data.y_train, data.y_test) for data in datasets]
-    if not pairs[0][0].is_floating_point():
-        count = 1 + max(int(y.max()) for pair in pairs for y in pair)
-        pairs = [[torch.nn.functional.one_hot(y, count).double() for y in pair] for pair in pairs]
-    elif loss == "logistic":
-        pairs = [[torch.where(y > pair[0].median(), 1.0, -1.0).double()[:, None] for y in pair] for pair in pairs]
-    else:
-        pairs = [[y.double()[:, None] for y in pair] for pair in pairs]
-    return tuple(torch.stack(parts) for parts in zip(*pairs, strict=True))
+    numbers = datasets[0].y_train.is_floating_point()
+    if not numbers:
+        classes = 1 + max(int(y.max()) for data in datasets for y in (data.y_train, data.y_test))
+
+    def encoded(y, data):
+        if not numbers:
+            return torch.nn.functional.one_hot(y, classes).double()
+        if loss == "logistic":
+            y = torch.where(y > data.y_train.median(), 1.0, -1.0)
+        return y.double()[:, None]
+
+    y_train = torch.stack([encoded(data.y_train, data) for data in datasets])
+    return y_train, torch.stack([encoded(data.y_test, data) for data in datasets])
 
 
 def loss_and_derivative(kind, u, y):
@@ -157,7 +161,7 @@ class LeakRuns:
         return [*by_W[::-1], *by_gain[::-1], *(by_shift[::-1] if self.shift else [])]
 
 
-class Descent:
+class Optimizer:
     """Steps along the negative gradient (GD and SGD), or those of Adam, in place; eta: one step size per setting."""
 
     def __init__(self, weights, eta, adam):
@@ -257,13 +261,16 @@ class _Task:
     def _train(self, settings):
         cell, h, y = self.cell, self.h, self.y
         runs = LeakRuns(self.net, [alpha for alpha, _ in settings], **self.options)
-        descent = Descent(runs.weights, [eta for _, eta in settings], cell.optimizer == "Adam")
+        optimizer = Optimizer(runs.weights, [eta for _, eta in settings], cell.optimizer == "Adam")
         for index in self.order:
             part, goal = (h, y) if index is None else (h[:, index], y[:, index])
-            descent.step(runs.gradients(loss_and_derivative(cell.loss, runs.forward(part), goal)[1]))
-        outputs = runs.forward(torch.cat([h, self.h_test], 1), h.shape[1]).split([h.shape[1], self.h_test.shape[1]], -2)
-        ends = zip(outputs, (y, self.y_test), strict=True)
-        return torch.stack([loss_and_derivative(cell.loss, u, goal)[0] for u, goal in ends]).double().cpu().numpy()
+            _, derivative = loss_and_derivative(cell.loss, runs.forward(part), goal)
+            optimizer.step(runs.gradients(derivative))
+        n = h.shape[1]
+        outputs = runs.forward(torch.cat([h, self.h_test], 1), n)
+        train, _ = loss_and_derivative(cell.loss, outputs[..., :n, :], y)
+        test, _ = loss_and_derivative(cell.loss, outputs[..., n:, :], self.y_test)
+        return torch.stack([train, test]).double().cpu().numpy()
 
 
 def train_cells(cells, datasets, seeds, checkpoint=None, **options):

@@ -15,7 +15,8 @@ from ..theory.fits import first_below, line
 from ..theory.kernels import gated_ntk, leaky_ntk, residual_ntk
 from ..training import SquaredLoss, gradient_descent
 
-KINDS = ("relu", "leaky", "residual", "gated")
+SLOPES = {"relu": 0.0, "leaky": -1.0}
+KINDS = (*SLOPES, "residual", "gated")
 ROWS = 250  # test inputs that are taken at a time: nets keep their gates at all of them, in all layers and runs
 
 
@@ -29,8 +30,7 @@ def net_of(kind, p, m, L, *, seeds, dtype=torch.float64, device="cpu"):
         return GatedRuns("grelu", p, m, L, seeds=seeds)
     if kind == "residual":
         return ResidualRuns(p, m, L, 1 / L, seeds=seeds, dtype=dtype, device=device)
-    slope = {"relu": 0.0, "leaky": -1.0}[kind]
-    return LeakyMLP(p, m, 1, L, alphas=[slope] * len(seeds), seeds=seeds, dtype=dtype, device=device)
+    return LeakyMLP(p, m, 1, L, alphas=[SLOPES[kind]] * len(seeds), seeds=seeds, dtype=dtype, device=device)
 
 
 def inputs_of(kind, x, m):
@@ -41,31 +41,31 @@ def inputs_of(kind, x, m):
     return x * (x.shape[-1] / (2 * m)) ** 0.5 if kind == "gated" else x
 
 
-def _layers(descent):
+def _layers(kind, descent):
     """(inputs, sensitivities, outputs) of the trained layers, each a list of (..., n, m); the first inputs (..., n, p).
 
     The gradient of output i by layer l is sensitivities[l]_i inputs[l]_i^T.
     """
-    ones = torch.ones_like(descent.forward())
-    if hasattr(descent, "net") and hasattr(descent.net, "theta"):
+    if kind == "residual":
         activations, patterns = descent.net.forward(descent.x)
         return [descent.x, *activations[:-1]], descent.net.sensitivities(patterns), activations
-    outputs = descent.h[1:] if hasattr(descent, "gates") else descent.h
-    return descent.inputs_of_layers(), descent.sensitivities(ones), outputs
+    sensitivities = descent.sensitivities(torch.ones_like(descent.forward()))
+    outputs = descent.h[1:] if kind == "gated" else descent.h
+    return descent.inputs_of_layers(), sensitivities, outputs
 
 
-def tangent_kernels(descent):
+def tangent_kernels(kind, descent):
     """Gram matrices of the gradients of the outputs by each trained layer, (..., layers, n, n), at the current weights.
 
-    descent: one of a net of `net_of`, with one output. Their sum is the finite-width tangent kernel.
+    descent: one of `net_of(kind, ..)`. Their sum is the finite-width tangent kernel.
     """
-    inputs, rows, _ = _layers(descent)
+    inputs, rows, _ = _layers(kind, descent)
     return torch.stack([(a @ a.mT) * (b @ b.mT) for a, b in zip(inputs, rows, strict=True)], -3)
 
 
-def layer_norms(descent):
+def layer_norms(kind, descent):
     """Norms of the layers' outputs over that of the first layer's input, mean over the inputs, (..., layers)."""
-    inputs, _, outputs = _layers(descent)
+    inputs, _, outputs = _layers(kind, descent)
     first = inputs[0].norm(dim=-1)
     return torch.stack([(h.norm(dim=-1) / first).mean(-1) for h in outputs], -1)
 
@@ -80,12 +80,12 @@ def at_start(kind, x, m, L, *, seeds):
     x, rows = inputs_of(kind, x, m), []
     for seed in seeds:
         descent = net_of(kind, x.shape[-1], m, L, seeds=[seed], dtype=x.dtype, device=x.device).descent(x, 0)
-        layers = tangent_kernels(descent).double()
+        layers = tangent_kernels(kind, descent).double()
         values, last = torch.linalg.eigvalsh(layers.sum(-3)), torch.linalg.eigvalsh(layers[-1])
         # an eigenvalue below what rounding leaves of the largest one is not distinguished from 0
         low, bottom = values[0].clamp(min=1e-15 * values[-1]), last[0].clamp(min=1e-15 * last[-1])
         measured = {"low": low, "high": values[-1], "gradient": 2 * low, "last": 2 * bottom}
-        rows.append({**measured, "norms": layer_norms(descent)})
+        rows.append({**measured, "norms": layer_norms(kind, descent)})
     return {name: torch.stack([row[name] for row in rows]).double().cpu().numpy() for name in rows[0]}
 
 
@@ -93,10 +93,10 @@ def limit_condition(kind, x, L):
     """Condition number of the tangent kernel of the net of `net_of` for m -> infinity, at inputs x (n, p)."""
     if kind == "gated":
         kernel = gated_ntk(x, L)
+    elif kind == "residual":
+        kernel = residual_ntk(x, L, 1 / L)
     else:
-        kernel = (
-            residual_ntk(x, L, 1 / L) if kind == "residual" else leaky_ntk(x, L, {"relu": 0.0, "leaky": -1.0}[kind])
-        )
+        kernel = leaky_ntk(x, L, SLOPES[kind])
     values = torch.linalg.eigvalsh(kernel)
     return float(values[-1] / values[0])
 
@@ -115,7 +115,10 @@ def train(kind, data, m, L, steps, *, high, factors, seeds, dtype=torch.float32,
     unit = len(x) / torch.as_tensor(high, dtype=torch.float64)
     eta = torch.as_tensor(factors, dtype=torch.float64)[:, None] * torch.where(unit.isfinite(), unit, 0.0)
     net = net_of(kind, x.shape[1], m, L, seeds=list(seeds) * len(factors), dtype=dtype, device=device)
-    log = {"error": lambda run: wrong_signs(_outputs_at(run, kind, test), y_test), "norms": layer_norms}
+    log = {
+        "error": lambda run: wrong_signs(_outputs_at(run, kind, test), y_test),
+        "norms": lambda run: layer_norms(kind, run),
+    }
     loss = SquaredLoss(y if kind == "residual" else y[:, None], "mean")
     options = {"log": log, "allow_divergence": True, "checkpoint": checkpoint}
     history = gradient_descent(net, x, loss, eta.flatten(), steps, **options)

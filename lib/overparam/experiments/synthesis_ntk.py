@@ -10,7 +10,7 @@ from ..models.gated import GatedRuns
 from ..models.leaky import LeakyMLP
 from ..models.residual import ResidualReLU, ResidualRuns
 from ..models.two_layer import TwoLayerReLU, row_space
-from ..theory.finite_kernels import layer_grams, ntk_gram
+from ..theory.finite_kernels import layer_grams
 from ..theory.kernels import gated_ntk, leaky_ntk, relu_gram, residual_ntk
 from ..training import SquaredLoss, gradient_descent
 
@@ -62,28 +62,20 @@ class Net:
 
     def start(self, x, m, seed):
         """Outputs (n,) and tangent kernel (n, n) at initialization, float64, at inputs x (n, p)."""
-        outputs, kernel = getattr(self, f"_{self.family}")(x, m, seed)
+        options = {"seed": seed, "dtype": x.dtype, "device": x.device}
+        if self.family == "arora":
+            net = self.runs(x, m, [seed])
+            outputs, kernel = net.outputs(x)[0], net.gram(x)[0]
+        elif self.family == "allenzhu":
+            net = ReLUNet(x.shape[1], m, 1, self.depth, **options)
+            outputs, kernel = net.outputs(x)[:, 0], net.grams(x).sum(0)
+        elif self.family == "frei":
+            net = ResidualReLU(x.shape[1], m, self.depth, 1 / self.depth, **options)
+            outputs, kernel = net.outputs(x), net.grams(x).sum(0)
+        else:
+            run = self.runs(x, m, [seed]).descent(x, 0)
+            outputs, kernel = run.forward()[:, 0], layer_grams(run).sum(0)
         return outputs.double(), kernel.double()
-
-    def _arora(self, x, m, seed):
-        net = self.runs(x, m, [seed])
-        return net.outputs(x)[0], net.gram(x)[0]
-
-    def _allenzhu(self, x, m, seed):
-        net = ReLUNet(x.shape[1], m, 1, self.depth, seed=seed, dtype=x.dtype, device=x.device)
-        return net.outputs(x)[:, 0], net.grams(x).sum(0)
-
-    def _frei(self, x, m, seed):
-        net = ResidualReLU(x.shape[1], m, self.depth, 1 / self.depth, seed=seed, dtype=x.dtype, device=x.device)
-        return net.outputs(x), net.grams(x).sum(0)
-
-    def _noy(self, x, m, seed):
-        run = self.runs(x, m, [seed]).descent(x, 0)
-        return run.forward()[:, 0], ntk_gram(run)
-
-    def _guo(self, x, m, seed):
-        run = self.runs(x, m, [seed]).descent(x, 0)
-        return run.forward()[:, 0], layer_grams(run).sum(0)
 
     def runs(self, x, m, seeds, held_out=None):
         """The nets of some seeds for `gradient_descent`, of the dtype and on the device of x (n, p)."""
