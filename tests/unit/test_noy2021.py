@@ -173,25 +173,19 @@ def test_subnetworks_are_the_products_of_the_paper(kind):
     torch.testing.assert_close(run.B @ right[-1][1], jacobian)
 
 
-def test_eigenvalues_covariances_and_conditions():
+def test_eigenvalues_and_covariances():
     run = opened("grelu")
     run.forward()
-    found, pairs, bounds = parts.gram_eigenvalues(run), parts.covariances(run), parts.conditions(run)
-    values = {name: [] for name in ("F", "G")}
+    found, pairs = parts.gram_eigenvalues(run), parts.covariances(run)
     for k, i in itertools.product(range(DEPTH + 1), range(N)):
         F, G = formed(run, i, k + 1)[0], formed(run, i, k)[1]
         for name, matrix, rank in (("F", F, OUT), ("G", G, D)):
             s = torch.linalg.svdvals(matrix)[:rank] ** 2
             torch.testing.assert_close(found[name][k, i], torch.stack([s[-1], s[0]]))
-            values[name] += [s[-1], s[0]]
-    gammas = []
     for k, i, j in itertools.product(range(DEPTH), range(N), range(N)):
         Fs = [formed(run, a, k + 2)[0] for a in (i, j)]
         expected = (run.h[k][i] @ run.h[k][j]).abs() * torch.linalg.matrix_norm(Fs[1] @ Fs[0].T, 2)
         torch.testing.assert_close(pairs[k, i, j], expected)
-        gammas += [expected] if i != j else []
-    expected = [min(values["G"]), min(values["F"]), max(values["G"]), max(values["F"]), max(gammas)]
-    torch.testing.assert_close(list(bounds.values()), expected)
 
 
 def test_eigenvalues_do_not_depend_on_how_many_inputs_are_held_at_once(monkeypatch):
@@ -411,34 +405,22 @@ def test_profiles_have_their_wide_limits():
     assert relu["energy"].mean(0).diff().min() > 0 > grelu["energy"].mean(0).diff().max()
 
 
-def test_nets_born_dead_at_width_one_die_as_a_coin_falls():
-    """At width 1 and one input a unit survives each of k + 1 draws with probability 1/2."""
-    shares = noy2021_depth.born_dead(1, [1, 3], torch.ones(1, 1, dtype=torch.float64), 20_000, seed=0)
-    np.testing.assert_allclose(shares, [1 - 2.0**-2, 1 - 2.0**-4], atol=0.015)
-    wide = noy2021_depth.born_dead(16, [5], unit_inputs(10, 4), 200, seed=0)
-    assert wide.tolist() == [0.0]
-
-
 def test_truncated_factors_are_the_nearest_and_nonnegative_ones_open_every_gate():
-    x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 2, seeds=[0])
-    run = net.descent(x, 0)
+    x, net = unit_inputs(30), GatedRuns("grelu", D, 64, 2, seeds=[0])
+    run, psi = net.descent(x, 0), net.psi(0, 1, x)
     for rank in (4, 64):
         made = noy2021_sec44.factors(net, rank, "svd", x)
-        s = torch.linalg.svdvals(net.psi(0, 1, x))
-        expected = (s[rank:].square().sum() / s.square().sum()).sqrt()
-        assert noy2021_sec44.relative_error(net.psi(0, 1, x), made[0]).item() == pytest.approx(
-            expected.item(), abs=1e-12
-        )
-    agreement, opened = noy2021_sec44.gate_agreement(run, net.with_psi(made).descent(x, 0))
-    assert agreement.tolist() == [1.0, 1.0]
-    assert opened.tolist() == pytest.approx([gate.double().mean().item() for gate in run.gates])
+        U, V = made[0]
+        expected = torch.linalg.svdvals(psi)[rank:].square().sum().sqrt()
+        assert (psi - U @ V).norm().item() == pytest.approx(expected.item(), abs=1e-11)
+    for gate, own in zip(net.with_psi(made).descent(x, 0).gates, run.gates, strict=True):
+        assert torch.equal(gate, own)
     made = noy2021_sec44.factors(net, 5, "nonnegative", x)
     assert all((part >= 0).all() for pair in made for part in pair)
-    psi = net.psi(0, 1, x).clamp(min=0)
-    s = torch.linalg.svdvals(psi)
-    assert (s[5:].square().sum() / s.square().sum()).sqrt() <= noy2021_sec44.relative_error(psi, made[0]) < 0.8
-    _, opened = noy2021_sec44.gate_agreement(run, net.with_psi(made).descent(x, 0))
-    assert opened.tolist() == [1.0, 1.0]
+    positive, (U, V) = psi.clamp(min=0), made[0]
+    nearest = torch.linalg.svdvals(positive)[5:].square().sum().sqrt()
+    assert nearest <= (positive - U @ V).norm() < 0.8 * positive.norm()
+    assert all(gate.all() for gate in net.with_psi(made).descent(x, 0).gates)
 
 
 def test_gates_by_blocks_are_equal_within_blocks():
@@ -471,27 +453,3 @@ def test_inference_by_blocks_has_the_outputs_of_the_net():
         run = net.with_psi(made).descent(x, 0)
         fast = noy2021_sec44.BlockInference(run, made)
         torch.testing.assert_close(torch.stack([fast(point) for point in x]), run.forward())
-
-
-def test_ways_to_compute_a_layer_give_what_they_say():
-    options = {"seed": 0, "dtype": torch.float64, "device": "cpu"}
-    W, h, _, gate = noy2021_sec44._draws(32, 6, 0, torch.float64, "cpu")
-    ways = noy2021_sec44.batch_products(32, 6, **options)
-    torch.testing.assert_close(ways["dense"](), h @ W.T)
-    torch.testing.assert_close(ways["ReLU"](), (h @ W.T).clamp(min=0))
-    for name in ("bool gates", "bit gates"):
-        torch.testing.assert_close(ways[name](), (h @ W.T) * gate)
-    assert {"50% zeros", "90% zeros backward", "dense backward"} <= set(ways)
-    W, h, _, gate = noy2021_sec44._draws(32, 1, 0, torch.float64, "cpu")
-    h, gate = h[0], gate[0]
-    ways, full = noy2021_sec44.single_products(32, 4, **options), W @ h
-    torch.testing.assert_close(ways["dense"]().clone(), full)
-    ways["open blocks"]().zero_()
-    for name in ("gathered rows", "gathering rows"):
-        torch.testing.assert_close(ways[name](), full[gate])
-    torch.testing.assert_close(ways["gathered rows and columns"](), (W @ h.clamp(min=0))[gate])
-    found = [ways[name]().clone() for name in ("open blocks", "open blocks and columns")]
-    assert [(part == 0).sum().item() for part in found] == [16, 16]
-    opened = found[0] != 0
-    torch.testing.assert_close(found[0][opened], full[opened])
-    torch.testing.assert_close(found[1][opened], (W @ (h * opened))[opened])

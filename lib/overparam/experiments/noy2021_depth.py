@@ -53,18 +53,3 @@ def _measured(h, gate):
     energy = h.mean(0).square().mean() / square
     dead = 1 - gate.any(0).to(h).mean()
     return torch.stack([cosine, largest, both.sum() / (n * (n - 1) * m), h.mean() / square.sqrt(), energy, dead])
-
-
-def born_dead(m, depths, x, nets, *, seed):
-    """Share of ReLU nets of width m that are zero at all inputs x (n, d_x), at each of the depths, (len(depths),).
-
-    Of a GReLU net this is the net that sets the gates. `nets` nets are drawn at once from one seed, layer by layer.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda rows, columns: torch.randn(nets, rows, columns, generator=generator, dtype=torch.float64).to(x)  # noqa: E731
-    z, shares = torch.relu(x @ draw(x.shape[-1], m)), {}
-    for k in range(1, max(depths) + 1):
-        z = torch.relu(z @ draw(m, m)) * (2 / m) ** 0.5
-        if k in depths:
-            shares[k] = (z == 0).all(-1).all(-1).double().mean()
-    return torch.stack([shares[k] for k in depths])

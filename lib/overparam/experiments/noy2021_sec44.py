@@ -1,6 +1,6 @@
-"""Gates from factored matrices, Psi_k ~ U_k V_k, and ways to compute a layer whose gates are known (Section 4.4).
+"""Gates from factored matrices, Psi_k ~ U_k V_k, and inference that reads the open part of a layer alone.
 
-Source: Noy et al. 2021, Section 4.4. Factors are for `GatedRuns.with_psi`; the ways are functions to be timed.
+Source: Noy et al. 2021, Section 4.4.
 """
 
 from itertools import pairwise
@@ -8,16 +8,15 @@ from itertools import pairwise
 import torch
 
 from ..errors import ParameterError
-from ..models.gated import pack, unpack
 
 
 def factors(net, rank, how, like, *, run=0, seed=0, iterations=200):
-    """[(U_k, V_k)], k = 1..L, of rank `rank` for the random Psi_k of a run; U_k (m, rank), V_k (rank, m).
+    """[(U_k, V_k)], k = 1..L, of rank `rank` for the random Psi_k of a run, for `GatedRuns.with_psi`.
 
-    how "svd": the truncated singular value decomposition, nearest in Frobenius norm; "nonnegative": factors >= 0 of
-    the positive part of Psi_k by coordinate descent, as 0 is the nearest that they come to entries < 0; "blocks": the
-    first row of each of `rank` blocks, repeated, so that the units of a block open and close together.
-    like: a tensor of the dtype and device wanted.
+    U_k (m, rank), V_k (rank, m). how "svd": the truncated singular value decomposition, nearest in Frobenius norm;
+    "nonnegative": factors >= 0 of the positive part of Psi_k by coordinate descent, as 0 is the nearest that they come
+    to entries < 0; "blocks": the first row of each of `rank` blocks, repeated, so that the units of a block open and
+    close together. like: a tensor of the dtype and device wanted.
     """
     if how not in ("svd", "nonnegative", "blocks"):
         raise ParameterError(f"how must be svd, nonnegative or blocks, not {how!r}")
@@ -44,78 +43,6 @@ def _nonnegative(psi, rank, seed, iterations):
     model = NMF(rank, init="random", random_state=seed, max_iter=iterations, tol=0)
     U = model.fit_transform(psi.clamp(min=0).double().cpu().numpy())
     return torch.from_numpy(U).to(psi), torch.from_numpy(model.components_).to(psi)
-
-
-def relative_error(psi, factored):
-    """|Psi - U V|_F / |Psi|_F, ()."""
-    U, V = factored
-    return (psi - U @ V).norm() / psi.norm()
-
-
-def gate_agreement(first, second):
-    """Shares of equal gates of two descents, and of open gates of the second, by layer: two tensors (..., L)."""
-    pairs = [(a.bool(), b.bool()) for a, b in zip(first.gates, second.gates, strict=True)]
-    equal = torch.stack([(a == b).double().mean((-2, -1)) for a, b in pairs], -1)
-    return equal, torch.stack([b.double().mean((-2, -1)) for _, b in pairs], -1)
-
-
-def batch_products(m, batch, *, seed, dtype, device, shares=(0.5, 0.9)):
-    """{name: function()} of the forward and the backward products of one layer m x m for a batch with own gates each.
-
-    "dense" multiplies as if there were no gates; "ReLU" and "bool gates", "bit gates" apply gates to the result as
-    well; "50 % zeros" multiplies inputs of which so many are zero. Each has its "backward" twin: the products for the
-    activations below and for the weights.
-    """
-    W, h, delta, gate = _draws(m, batch, seed, dtype, device)
-    bits, out, back, slope = pack(gate), torch.empty_like(h), torch.empty_like(h), torch.empty_like(W)
-
-    def backward(rows, below):
-        torch.matmul(rows, W, out=back)
-        torch.matmul(rows.T, below, out=slope)
-
-    ways = {
-        "dense": lambda: torch.matmul(h, W.T, out=out),
-        "ReLU": lambda: torch.matmul(h, W.T, out=out).clamp_(min=0),
-        "bool gates": lambda: torch.matmul(h, W.T, out=out).mul_(gate),
-        "bit gates": lambda: torch.matmul(h, W.T, out=out).mul_(unpack(bits, m)),
-        "dense backward": lambda: backward(delta, h),
-    }
-    generator = torch.Generator().manual_seed(seed + 1)
-    for share in shares:
-        kept = (torch.rand(batch, m, generator=generator) >= share).to(device)
-        zeroed, rows = h * kept, delta * kept
-        ways[f"{share:.0%} zeros"] = lambda zeroed=zeroed: torch.matmul(zeroed, W.T, out=out)
-        ways[f"{share:.0%} zeros backward"] = lambda zeroed=zeroed, rows=rows: backward(rows, zeroed)
-    return ways
-
-
-def single_products(m, block, *, seed, dtype, device):
-    """{name: function()} of the product of one layer m x m with one input, half of whose gates are open.
-
-    "gathered rows" (and columns) has copied the open part of the matrix beforehand, which a table of gates allows for
-    one input; "gathering rows" copies it each time; "open blocks" (and columns) reads it in place, with gates that are
-    equal in blocks of `block` units.
-    """
-    W, (h,), _, (gate,) = _draws(m, 1, seed, dtype, device)
-    order = torch.randperm(m // block, generator=torch.Generator().manual_seed(seed))
-    blocks = order < m // block // 2
-    opened, inner = gate.nonzero()[:, 0], (h > 0).nonzero()[:, 0]
-    rows, both, short = W[opened], W[opened][:, inner].contiguous(), h[inner]
-    spans, whole, out = open_spans(blocks, block), [(0, m)], torch.zeros_like(h)
-    return {
-        "dense": lambda: torch.mv(W, h, out=out),
-        "gathered rows": lambda: torch.mv(rows, h),
-        "gathered rows and columns": lambda: torch.mv(both, short),
-        "gathering rows": lambda: torch.mv(W.index_select(0, opened), h),
-        "open blocks": lambda: open_product(W, h, spans, whole, out),
-        "open blocks and columns": lambda: open_product(W, h, spans, spans, out),
-    }
-
-
-def _draws(m, batch, seed, dtype, device):
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda rows: torch.randn(rows, m, generator=generator, dtype=torch.float64).to(device, dtype)  # noqa: E731
-    return draw(m) * (2 / m) ** 0.5, draw(batch), draw(batch), draw(batch) > 0
 
 
 def open_spans(gate, block):

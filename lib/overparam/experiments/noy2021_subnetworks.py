@@ -58,22 +58,6 @@ def covariances(run):
     return torch.stack(found)
 
 
-def conditions(run):
-    """{alpha_x, alpha_y, beta_x, beta_y, gamma_beta2}: the smallest and largest values that eqs. (14)-(16) allow.
-
-    Over all inputs, all pairs of them and all layers; each a tensor ().
-    """
-    eigenvalues, pairs = gram_eigenvalues(run), covariances(run)
-    off = pairs * (1 - torch.eye(pairs.shape[-1]).to(pairs))
-    return {
-        "alpha_x": eigenvalues["G"][..., 0].min(),
-        "alpha_y": eigenvalues["F"][..., 0].min(),
-        "beta_x": eigenvalues["G"][..., 1].max(),
-        "beta_y": eigenvalues["F"][..., 1].max(),
-        "gamma_beta2": off.max(),
-    }
-
-
 def product_norms(run, iterations=30):
     """||Z_{ka,kb}||_2 for 1 <= kb <= ka <= L, (L, L, n) at [ka - 1, kb - 1], 0 where kb > ka.
 

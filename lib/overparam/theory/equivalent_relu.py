@@ -44,14 +44,14 @@ class EquivalentNet:
         return (top if self.last == "linear" else top.clamp(min=0)) @ self.B.T
 
 
-def equivalent_relu(run, *, last="nonneg", cut=None, ridge=0.0, sequential=False):
+def equivalent_relu(run, *, last="nonneg", cut=None, sequential=False):
     """The `EquivalentNet` of a GReLU descent of one run at the inputs that it holds (`run.load` takes others).
 
     last: what becomes of layer L, as B [Z~_L]^+ is not B Z~_L: "naive", the literal target Z~_L; "linear", that
     without the last ReLU; "nonneg", a target H >= 0 near [Z~_L]^+ with B H equal to the outputs.
     cut: singular values below cut times the largest count as zero; where it is None, too low a rank raises
-    ParameterError. ridge: in units of the largest squared singular value. sequential: fit every layer to the ReLU
-    net's own features below instead of [Z~_{k-1}]^+, which matters where the fit is not exact.
+    ParameterError. sequential: fit every layer to the ReLU net's own features below instead of [Z~_{k-1}]^+, which
+    matters where the fit is not exact.
     Source: Noy et al. 2021, Section 10.7, eq. (48).
     """
     if last not in LAST:
@@ -63,11 +63,11 @@ def equivalent_relu(run, *, last="nonneg", cut=None, ridge=0.0, sequential=False
         targets[-1] = nonnegative_target(targets[-1].clamp(min=0), B, outputs)
     weights, ranks, conditions, errors = [], [], [], []
     for k, target in enumerate(targets[1:], 1):
-        solve = _Solver(below, cut, ridge, f"layer {k - 1}")
-        weights.append(solve(target).T)
-        fitted = below @ weights[-1].T
-        ranks.append(solve.rank)
-        conditions.append(solve.condition)
+        weight, rank, condition = _least_squares(below, target, cut, k - 1)
+        weights.append(weight.T)
+        fitted = below @ weight
+        ranks.append(rank)
+        conditions.append(condition)
         errors.append((fitted - target).norm() / target.norm())
         below = (fitted if sequential else target).clamp(min=0)
     return EquivalentNet(weights, B, C, last, *(torch.stack(found) for found in (ranks, conditions, errors)))
@@ -81,33 +81,28 @@ def features(run):
     return found
 
 
-class _Solver:
-    """Least squares R X = Z of smallest norm, R (n, m): by its SVD, or where n > 4 m by the eigenvectors of R^T R."""
+def _least_squares(R, Z, cut, layer):
+    """The solution X (m, m') of R X = Z of smallest norm, the numerical rank of R (n, m), and its condition number.
 
-    def __init__(self, R, cut, ridge, name):
-        self.R, self.gram = R, R.shape[0] > 4 * R.shape[1]
-        if self.gram:
-            values, self.V = torch.linalg.eigh(R.T @ R)
-            s = values.clamp(min=0).sqrt()
-        else:
-            self.U, s, Vh = torch.linalg.svd(R, full_matrices=False)
-            self.V = Vh.T
-        smallest = torch.finfo(R.dtype).eps * max(R.shape) if cut is None else cut
-        kept = s > smallest * s.max()
-        self.rank = kept.sum()
-        self.condition = s.max() / torch.where(kept, s, torch.inf).min()
-        if cut is None and not ridge and int(self.rank) < len(R):
-            raise ParameterError(
-                f"{name}: its {len(R)} features have rank {int(self.rank)}, so no exact equivalent exists; "
-                "take fewer inputs, a wider net, or set cut or ridge for a least-squares fit"
-            )
-        self.inverse = torch.where(kept, s / (s.square() + ridge * s.max().square()), 0)
-        self.squared = torch.where(kept, self.inverse / s, 0)
-
-    def __call__(self, Z):
-        if self.gram:
-            return self.V @ (self.squared[:, None] * (self.V.T @ (self.R.T @ Z)))
-        return self.V @ (self.inverse[:, None] * (self.U.T @ Z))
+    By the SVD of R, or where n > 4 m by the eigenvectors of R^T R.
+    """
+    tall = R.shape[0] > 4 * R.shape[1]
+    if tall:
+        values, V = torch.linalg.eigh(R.T @ R)
+        s = values.clamp(min=0).sqrt()
+    else:
+        U, s, Vh = torch.linalg.svd(R, full_matrices=False)
+        V = Vh.T
+    smallest = torch.finfo(R.dtype).eps * max(R.shape) if cut is None else cut
+    kept = s > smallest * s.max()
+    rank, inverse = kept.sum(), torch.where(kept, 1 / s, 0)
+    if cut is None and int(rank) < len(R):
+        raise ParameterError(
+            f"layer {layer}: its {len(R)} features have rank {int(rank)}, so no exact equivalent exists; "
+            "take fewer inputs, a wider net, or set cut for a least-squares fit"
+        )
+    rotated = inverse[:, None] * (V.T @ (R.T @ Z)) if tall else U.T @ Z
+    return V @ (inverse[:, None] * rotated), rank, s.max() / torch.where(kept, s, torch.inf).min()
 
 
 def nonnegative_target(H, B, outputs, *, tolerance=1e-13, limit=5000):
