@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import importlib.util
 import io
-import lzma
 import math
 import tarfile
 
@@ -173,18 +172,6 @@ def test_california_housing():
     assert (unit.x_train.norm(dim=1) - 1).abs().max() < 1e-12
 
 
-def test_california_housing_in_all_its_forms(tmp_path):
-    content = raw("california-housing")
-    path = found("california-housing").stamps[0][0]
-    csv = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    (tmp_path / "housing.csv").write_bytes(csv)
-    (tmp_path / "housing.csv.gz").write_bytes(gzip.compress(csv, compresslevel=1))
-    for form in tmp_path.iterdir():
-        decoded = readers.housing({form.name: form})
-        assert np.array_equal(decoded.x[0], content.x[0], equal_nan=True)
-        assert decoded.content == {"housing.csv": sources.registry()["california-housing"]["content"]["housing.csv"]}
-
-
 def test_sgemm():
     (x,), (y,) = raw("sgemm").x, raw("sgemm").y
     assert x.shape == (241_600, 14)
@@ -213,24 +200,3 @@ def test_imdb():
     assert set(dataset.y_train.tolist()) == {1.0, -1.0}
     # where a 0 stands, only zeros follow
     assert not ((dataset.x_train[:, :-1] == 0) & (dataset.x_train[:, 1:] > 0)).any()
-
-
-def test_imdb_archive_gives_the_same_texts(tmp_path):
-    content = raw("imdb")
-    members, lines = {"aclImdb/README": b"", "aclImdb/train/unsup/0_0.txt": b"unlabelled"}, []
-    for k, split in enumerate(("train", "test")):
-        for label, folder in enumerate(("neg", "pos")):
-            for i in range(30):
-                text = content.x[k][12_500 * label + i]
-                members[f"aclImdb/{split}/{folder}/{i}_{9 if label else 2}.txt"] = text.encode()
-                quoted = text.replace('"', '""')
-                lines.append(f'{split},{label},{9 if label else 2},{i},"{quoted}"')
-    tar = archive(tmp_path / "aclImdb_v1.tar.gz", dict(reversed(members.items())), "w:gz")
-    csv = tmp_path / "imdb_reviews.csv.xz"
-    csv.write_bytes(lzma.compress("\n".join(["split,label,rating,id,review", *lines, ""]).encode()))
-    of_tar, of_csv = (readers.imdb({path.name: path}) for path in (tar, csv))
-    assert of_tar.content == of_csv.content
-    for k in range(2):
-        expected = [*content.x[k][:30], *content.x[k][12_500:12_530]]
-        assert of_tar.x[k].tolist() == of_csv.x[k].tolist() == expected
-        assert of_tar.y[k].tolist() == of_csv.y[k].tolist() == [0] * 30 + [1] * 30

@@ -1,8 +1,11 @@
-"""Data sets by name: `load("mnist", classes=(0, 1), n_train=800, n_test=200, seed=0)`.
+"""Data sets by name, checked against their sha256.
 
 A data set is looked for in the project's cache, in the folder that OVERPARAM_DATA names, and at its original host,
-in this order, and is checked against its sha256. One that cannot be had raises DataUnavailable: nothing is ever
-replaced by something else.
+in this order. One that cannot be had raises DataUnavailable: nothing is ever replaced by something else.
+
+>>> from overparam.data import load
+>>> load("mnist-5k", classes=(0, 1), n_train=800, n_test=200, seed=0)
+DataSet(mnist-5k: 800 + 200 rows of shape (784,), unit, torch.float64, from embedded)
 """
 
 import functools
@@ -13,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from overparam.data import draw, readers, sources, synthetic, transforms
-from overparam.data.sources import fetch
-from overparam.data.transforms import normalise
-from overparam.errors import ParameterError
+from ..errors import ParameterError
+from . import draw, readers, sources, synthetic, transforms
+from .sources import fetch
+from .transforms import normalise
 
-__all__ = ["DataSet", "describe", "fetch", "load", "names", "normalise"]
+__all__ = ["DataSet", "describe", "fetch", "load", "normalise"]
 
 GENERATORS = {
     "guo-synthetic": synthetic.guo_synthetic,
@@ -59,17 +62,21 @@ class DataSet:
 
 
 def load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=None, dtype=torch.float64, **options):
-    """A data set by name, as DataSet. See `names()`, and data/README.md for what each holds.
+    """A data set by name, as DataSet: `overparam data list` shows the names, data/README.md what each holds.
 
     classes: class labels to keep; y is +1, -1 for two of them, else 0..k-1 in this order; None keeps all.
     n_train, n_test: rows drawn uniformly without replacement from the training and from the test split (None: all,
     in seeded order); with one seed the draws are nested. Data without a split of their own are split by the seed.
-    transform: images "unit" (x/|x|, default), "half", "raw", "unit_bias", "pad_bias", "homogeneous"; tables
-    "standardized" (default), or one of `normalise` on top of it; fitted on the whole training split.
+    transform: images "unit" (x/|x|, default), "half", "raw", "unit_bias", "homogeneous"; tables "standardized"
+    (default), or one of `normalise` on top of it; fitted on the whole training split.
     options: images flat=False for (c, h, w); tables target="raw" for unscaled targets; imdb vocab, length; synthetic
     sets the keywords of their function in `overparam.data.synthetic`.
 
     Raises ParameterError (unknown names and options, more rows than there are), DataUnavailable, DataCorrupt.
+
+    >>> data = load("sphere", n_train=50, n_test=0, d=3)
+    >>> data.x_train.shape, data.y_train[:3].tolist()
+    (torch.Size([50, 3]), [1.0, 1.0, -1.0])
     """
     info = sources.entry(name)
     n_train = None if n_train is None else draw.count("n_train", n_train, 1)
@@ -81,17 +88,11 @@ def load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=Non
         raise ParameterError(f"{name} has no classes to choose from")
     transform, options = _settings(name, info, transform, options)
     if info["kind"] == "synthetic":
-        made = _generated(name, n_train, n_test, seed, transform, options)
+        tensors, source, digests = _generated(name, n_train, n_test, seed, transform, options)
     else:
-        made = _stored(name, classes, n_train, n_test, seed, transform, options)
-    tensors, source, digests = made
+        tensors, source, digests = _stored(name, classes, n_train, n_test, seed, transform, options)
     tensors = [t.to(dtype) if t.is_floating_point() else t for t in tensors]
     return DataSet(*tensors, name, source, info.get("stand_in"), options.get("inputs", transform), digests)
-
-
-def names():
-    """The names that `load` knows."""
-    return list(sources.registry())
 
 
 def describe():
@@ -100,20 +101,18 @@ def describe():
     `available`: "cache", "mirror", "embedded", "synthetic", or "to be fetched". MiB: of the files where they lie, or
     of the download; None where its size is not known beforehand.
     """
-    return [_description(name, info) for name, info in sources.registry().items()]
-
-
-def _description(name, info):
-    found = sources.find(name)
-    files = info.get("files", {}).values()
-    sizes = [size for _, size, _ in found.stamps] if found else [file.get("size") for file in files]
-    return {
-        "name": name,
-        "available": "synthetic" if info["kind"] == "synthetic" else found.source if found else "to be fetched",
-        "MiB": None if None in sizes else round(sum(sizes) / 2**20, 1),
-        "licence": info["licence"],
-        "origin": info["origin"],
-    }
+    rows = []
+    for name, info in sources.registry().items():
+        found, available = sources.find(name), "to be fetched"
+        sizes = [file.get("size") for file in info.get("files", {}).values()]
+        if info["kind"] == "synthetic":
+            available = "synthetic"
+        elif found:
+            available, sizes = found.source, [size for _, size, _ in found.stamps]
+        size = None if None in sizes else round(sum(sizes) / 2**20, 1)
+        about = {"licence": info["licence"], "origin": info["origin"]}
+        rows.append({"name": name, "available": available, "MiB": size, **about})
+    return rows
 
 
 def _settings(name, info, transform, options):
@@ -137,12 +136,15 @@ def _generated(name, n_train, n_test, seed, transform, options):
     info, make = sources.entry(name), GENERATORS[name]
     if "d" in options:
         options["d"] = draw.count("d", options["d"], 1)
-    sizes = n_train or info["n_train"], info["n_test"] if n_test is None else n_test
-    pairs = [make(n, seed=s, **options) for n, s in zip(sizes, (seed, [seed, 1]), strict=True)]
-    digest = hashlib.sha256(b"".join(t.numpy().tobytes() for pair in pairs for t in pair)).hexdigest()
-    x = torch.cat([x for x, _ in pairs])
-    x = x if transform == "raw" else normalise(x, transform)
-    return (x[: sizes[0]], pairs[0][1], x[sizes[0] :], pairs[1][1]), "synthetic", {"generated": digest}
+    x_train, y_train = make(n_train or info["n_train"], seed=seed, **options)
+    x_test, y_test = make(info["n_test"] if n_test is None else n_test, seed=[seed, 1], **options)
+    made = (x_train, y_train, x_test, y_test)
+    digest = hashlib.sha256(b"".join(t.numpy().tobytes() for t in made)).hexdigest()
+    if transform != "raw":
+        # together, so that a message about a row counts the test rows after the training rows
+        x = normalise(torch.cat([x_train, x_test]), transform)
+        x_train, x_test = x[: len(x_train)], x[len(x_train) :]
+    return (x_train, y_train, x_test, y_test), "synthetic", {"generated": digest}
 
 
 def _stored(name, classes, n_train, n_test, seed, transform, options):
@@ -154,14 +156,14 @@ def _stored(name, classes, n_train, n_test, seed, transform, options):
     if info["kind"] == "table":
         x, y = _table(raw, rows, transform, **options)
     else:
-        x = _texts(raw, rows, **options) if info["kind"] == "text" else _images(raw, rows, transform, **options)
         y = draw.targets(rows.of(raw.y), classes)
+        if info["kind"] == "images":
+            x = transforms.images(rows.of(raw.x), transform, named=rows.name, **options)
+        else:
+            vocab, length = (draw.count(key, options[key], least) for key, least in (("vocab", 2), ("length", 1)))
+            x = transforms.tokens(rows.of(raw.x), _ranking(raw), vocab=vocab, length=length)
     n = len(rows.train)
     return (x[:n], y[:n], x[n:], y[n:]), found.source, digests
-
-
-def _images(raw, rows, transform, *, flat):
-    return transforms.images(rows.of(raw.x), transform, flat=flat, named=rows.name)
 
 
 def _table(raw, rows, transform, *, target):
@@ -173,11 +175,6 @@ def _table(raw, rows, transform, *, target):
         raise ParameterError(f"target {target!r} is neither standardized nor raw")
     y = [np.log(part)[:, None] if raw.log_target else part[:, None] for part in raw.y]
     return x, torch.from_numpy(transforms.scaler(y[0][rows.split], 1)(rows.of(y))[:, 0])
-
-
-def _texts(raw, rows, *, vocab, length):
-    vocab, length = draw.count("vocab", vocab, 2), draw.count("length", length, 1)
-    return transforms.tokens(rows.of(raw.x), _ranking(raw), vocab=vocab, length=length)
 
 
 @functools.lru_cache(maxsize=1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from overparam.data.synthetic import streams
-from overparam.errors import ParameterError
+from ..errors import ParameterError
+from .synthetic import streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,28 +47,24 @@ def rows(name, labels, share, *, classes, n_train, n_test, seed):
     ones of the seeded order, as many as n_test says or else a share `share` of all, or what n_train leaves, and the
     others are the training split. Raises ParameterError if there are fewer rows than asked for.
     """
-    orders = [_order(y, classes, rng) for y, rng in zip(labels, streams(seed, 2), strict=False)]
-    split, test = orders if len(orders) == 2 else _cut(*orders, share, n_train, n_test)
+    orders = []
+    for y, rng in zip(labels, streams(seed, 2), strict=False):
+        kept = np.arange(len(y)) if classes is None else np.flatnonzero(np.isin(y, classes))
+        orders.append(rng.permutation(kept))
+    if len(orders) == 2:
+        split, test = orders
+    else:
+        (order,) = orders
+        size = n_test
+        if size is None:
+            size = max(0, min(round(share * len(order)), len(order) - (n_train or 0)))
+        # the test rows are read from the end, so that they are nested in n_test as the training rows are in n_train
+        split, test = order[: max(0, len(order) - size)], order[::-1][:size]
     which = f"rows of classes {classes}" if classes else "rows"
-    test = _first(f"{name} has {len(test)} test {which}", test, n_test, 0)
-    return Rows(split, _first(f"{name} has {len(split)} training {which}", split, n_train, 1), test)
-
-
-def _order(y, classes, rng):
-    return rng.permutation(np.arange(len(y)) if classes is None else np.flatnonzero(np.isin(y, classes)))
-
-
-def _cut(order, share, n_train, n_test):
-    if n_test is None:
-        n_test = max(0, min(round(share * len(order)), len(order) - (n_train or 0)))
-    # the test rows are read from the end, so that they are nested in n_test as the training rows are in n_train
-    return order[: max(0, len(order) - n_test)], order[::-1][:n_test]
-
-
-def _first(fact, order, n, least):
-    if len(order) < (n or least):
-        raise ParameterError(f"{fact}, not {n or least}")
-    return order[:n]
+    for kind, order, asked in (("test", test, n_test or 0), ("training", split, n_train or 1)):
+        if len(order) < asked:
+            raise ParameterError(f"{name} has {len(order)} {kind} {which}, not {asked}")
+    return Rows(split, split[:n_train], test[:n_test])
 
 
 def chosen(name, y, classes):

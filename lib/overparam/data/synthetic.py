@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from scipy.special import betainc
 
-from overparam.data.transforms import normalise
-from overparam.errors import ParameterError
+from ..errors import ParameterError
+from .transforms import normalise
 
 
 def streams(seed, count):

@@ -7,57 +7,39 @@ from collections import Counter
 import numpy as np
 import torch
 
-from overparam.errors import ParameterError
+from ..errors import ParameterError
 
-ROW = ("unit", "unit_bias", "pad_bias", "homogeneous")
-IMAGE = ("unit", "half", "raw", "unit_bias", "pad_bias", "homogeneous")
-TABLE = ("standardized", "unit", "unit_bias", "pad_bias", "homogeneous")
+ROW = ("unit", "unit_bias", "homogeneous")
+IMAGE = ("unit", "half", "raw", "unit_bias", "homogeneous")
+TABLE = ("standardized", "unit", "unit_bias", "homogeneous")
 
 
 def normalise(x, how, *, named=str):
-    """The rows of x, shape (n, d), scaled to norm 1. float64, shape (n, d), (n, d + 1) or (n, d + 2).
+    """The rows of x, shape (n, d), scaled to norm 1: float64, shape (n, d) or (n, d + 1).
 
     `unit`: x/|x|. `unit_bias`: (x/|x|, 1)/sqrt 2, with last coordinate 1/sqrt 2 as Allen-Zhu et al. 2019, Sec. 2,
-    assume it. `pad_bias`: their footnote 5 to the letter: x times one factor for all rows such that |x| <= 1/sqrt 2,
-    then the coordinates sqrt(1/2 - |x|^2) and 1/sqrt 2, which keeps parallel rows apart. `homogeneous`:
-    (x, 1)/|(x, 1)|. Raises ParameterError for a zero row where x/|x| is asked for; `named` makes the row's name out of
-    its place in x.
+    assume it. `homogeneous`: (x, 1)/|(x, 1)|. Raises ParameterError for a zero row where x/|x| is asked for; `named`
+    makes the row's name out of its place in x.
     """
     return _scaled(x.to(torch.float64, copy=True), how, named)
 
 
 def _scaled(x, how, named):
     # in place: all of CIFAR-10 takes 1.5 GB in float64
+    if how not in ROW:
+        raise ParameterError(f"transform {how!r} is none of {', '.join(ROW)}")
     if how == "homogeneous":
-        return _unit(_append(x, 1.0), named)
-    if how == "unit":
-        return _unit(x, named)
-    if how == "unit_bias":
-        return _append(_unit(x, named), 1.0).div_(math.sqrt(2))
-    if how == "pad_bias":
-        return _pad_bias(x, named)
-    raise ParameterError(f"transform {how!r} is none of {', '.join(ROW)}")
-
-
-def _unit(x, named):
+        x = _append_one(x)
     norms = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     zero = torch.nonzero(norms[:, 0] == 0)
     if len(zero):
         raise ParameterError(f"row {named(int(zero[0]))} is zero everywhere, it cannot be scaled to norm 1")
-    return x.div_(norms)
+    x.div_(norms)
+    return _append_one(x).div_(math.sqrt(2)) if how == "unit_bias" else x
 
 
-def _append(x, value):
-    return torch.cat([x, torch.full((len(x), 1), value, dtype=x.dtype)], dim=1)
-
-
-def _pad_bias(x, named):
-    largest = torch.linalg.vector_norm(x, dim=1).max()
-    if largest == 0:
-        raise ParameterError(f"row {named(0)} is zero everywhere, and so are all others")
-    x.div_(largest * math.sqrt(2))
-    rest = (0.5 - x.square().sum(1, keepdim=True)).clamp_(min=0).sqrt_()
-    return _append(torch.cat([x, rest], dim=1), 1 / math.sqrt(2))
+def _append_one(x):
+    return torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)
 
 
 def images(x, how, *, flat=None, named=str):
