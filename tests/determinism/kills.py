@@ -1,11 +1,9 @@
-"""Whom a kill hits: the kernel alone, the command that was started, or all processes of it at once."""
+"""Whom a kill hits: the kernel alone, or all processes of the command that was started at once."""
 
 import contextlib
 import time
 
 import psutil
-
-VICTIMS = ("kernel", "command", "everything")
 
 
 def tree(process):
@@ -18,15 +16,12 @@ def tree(process):
 
 
 def kill(processes, victim):
-    """SIGKILL a victim of VICTIMS in a `tree`, the command itself where there is no kernel yet; say whom it hit."""
-    kernels = [process for process in processes if _is_kernel(process)][:1]
-    if victim == "kernel" and not kernels:
-        victim = "command"
-    hit = {"kernel": kernels, "command": processes[:1], "everything": processes}[victim]
+    """SIGKILL the "kernel", or "everything", in a `tree`; say how many it hit."""
+    hit = [process for process in processes if victim == "everything" or _is_kernel(process)]
     for process in hit:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    return victim
+    return len(hit)
 
 
 def _is_kernel(process):

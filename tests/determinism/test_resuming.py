@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from kills import VICTIMS, kill, survivors, tree
+from kills import kill, survivors, tree
 from runs import Copy, differing, temporary, unreadable
 from safetensors import safe_open
 
@@ -30,19 +30,19 @@ def wait_for_progress(copy, process, beyond):
 
 
 @pytest.mark.timeout(600)
-def test_three_kills_change_no_bit(tmp_path):
+def test_two_kills_change_no_bit(tmp_path):
     copy = Copy(tmp_path / "project", {CLAIM: {"steps": 1500}}, OVERPARAM_CHECKPOINT_SECONDS="0.1")
     code, output = copy.run("run", CLAIM)
     assert code == 0, output
     undisturbed = copy.measured([CLAIM])
     assert len(undisturbed) > 10
     (copy.figures / "smoke" / CLAIM / "result.json").unlink()
-    for victim in VICTIMS:
+    for victim in ("kernel", "everything"):
         before = progress(copy)
         with copy.start("run", CLAIM) as process:
             wait_for_progress(copy, process, before)
             processes = tree(process)
-            assert kill(processes, victim) == victim
+            assert kill(processes, victim) > 0
             process.communicate(timeout=SECONDS)
         assert process.returncode != 0
         assert survivors(processes, SECONDS) == []

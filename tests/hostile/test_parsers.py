@@ -201,7 +201,7 @@ def test_any_part_of_a_record_may_be_anything(toy, figures, value, path):
     found = tried(lambda: records.complete(records.read_json(path), path), CLAIM)
     if found is None:
         return
-    old, new = (diff.Records({("laptop", CLAIM): r}, {}, None) for r in (json.loads(RECORD.read_text()), found))
+    old, new = (diff.Records({("laptop", CLAIM): r}, {}) for r in (json.loads(RECORD.read_text()), found))
     diff.changes(old, new)
     records.key_numbers(found)
     for row in found["checks"]:

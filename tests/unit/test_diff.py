@@ -77,7 +77,7 @@ def test_numbers_within_tolerance_and_times_are_no_change(project):
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("float32", 1e-3), ("bfloat16", 1e-2)])
 def test_the_tolerance_is_that_of_the_precision(dtype, tolerance, project):
     old, inside, beyond = (
-        diff.Records({("laptop", "a"): record(rate=rate, dtype=dtype)}, {}, None)
+        diff.Records({("laptop", "a"): record(rate=rate, dtype=dtype)}, {})
         for rate in (1.0, 1 + 0.9 * tolerance, 1 + 1.2 * tolerance)
     )
     assert diff.changes(old, inside) == []

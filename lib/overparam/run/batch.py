@@ -72,7 +72,7 @@ def _where(extra, count, cores):
     parser.add_argument("--executor", "-e", default="local")
     name = parser.parse_known_args(list(extra))[0].executor
     if name == "local":
-        return ["--cores", str(cores or os.cpu_count()), "--quiet", "all"]
+        return ["--cores", str(cores or os.cpu_count()), "--resources", "gpu=1", "--quiet", "all"]
     if not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
         raise ParameterError(f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment")
     return ["--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60", "--quiet", "host", "reason"]

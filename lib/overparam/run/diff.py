@@ -1,8 +1,9 @@
 """What changed in the records since a git revision: verdicts, checks, numbers beyond their tolerance, figures."""
 
-import hashlib
+import io
 import json
 import subprocess
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from .site.records import COMMITTED, complete, required
 # trainings do not. A check that turns is a change whatever its size.
 TOLERANCES = {"float64": 1e-6, "float32": 1e-3}
 COARSEST = 1e-2
+EMPTY = bytes(1024)  # a tar file without members
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Records:
-    """The records of one state of the tree: {(profile, claim): record}, and how to read a figure's bytes by name."""
+    """What one state of the tree holds: {(profile, claim): record}, {(profile, claim, figure): PNG bytes}."""
 
     records: dict
-    digests: dict  # {(profile, claim, figure): git's digest of the bytes}
-    read: object  # digest or path -> bytes, by (profile, claim, figure)
+    pictures: dict
 
 
 def at_revision(revision, root=None):
@@ -44,49 +45,35 @@ def at_revision(revision, root=None):
     root = root or paths.ROOT
     if _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
         raise ParameterError(f"git knows no revision {revision!r} in {root}")
-    folders = [f"figures/{profile}" for profile in COMMITTED]
-    listing = _git(root, "ls-tree", "-r", "-z", f"{revision}^{{commit}}", "--", *folders).stdout.decode()
-    blobs = {}
-    for line in filter(None, listing.split("\0")):
-        meta, _, path = line.partition("\t")
-        blobs[tuple(path.split("/")[1:])] = meta.split()[2]
-    wanted = {key[:2]: blob for key, blob in blobs.items() if key[2:] == ("result.json",)}
-    contents = _blobs(root, list(wanted.values()))
-    records = {key: _parsed(contents[blob], revision, key) for key, blob in wanted.items()}
-    digests = {key: blob for key, blob in blobs.items() if key[-1].endswith(".png")}
-    return Records(records, digests, lambda key: _blobs(root, [digests[key]])[digests[key]])
+    packed = _git(root, "archive", f"{revision}^{{commit}}", "figures").stdout
+    with tarfile.open(fileobj=io.BytesIO(packed or EMPTY)) as archive:
+        return _records({m.name: archive.extractfile(m).read() for m in archive if m.isfile()}, revision)
 
 
 def at_present(figures=None):
     """The Records in the working tree; figures: default the project's."""
     figures = Path(figures or paths.ROOT / "figures")
-    files = [file for profile in COMMITTED for file in sorted(figures.glob(f"{profile}/*/result.json"))]
-    records = {f.parts[-3:-1]: _parsed(f.read_bytes(), "the working tree", f.parts[-3:-1]) for f in files}
-    pictures = [file for profile in COMMITTED for file in sorted(figures.glob(f"{profile}/*/*.png"))]
-    digests = {file.parts[-3:]: _digest(file.read_bytes()) for file in pictures}
-    return Records(records, digests, lambda key: figures.joinpath(*key).read_bytes())
+    files = [file for file in sorted(figures.glob("*/*/*")) if file.suffix in (".json", ".png")]
+    return _records({str(Path("figures", *file.parts[-3:])): file.read_bytes() for file in files}, "the working tree")
 
 
-def _git(root, *words, given=None):
+def _git(root, *words):
     try:
-        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, input=given)
+        return subprocess.run(["git", "-C", str(root), *words], capture_output=True)
     except OSError as error:
         raise OverparamError(f"git cannot be run: {error}") from error
 
 
-def _blobs(root, names):
-    """{name: bytes} of git objects, by one process."""
-    stream = _git(root, "cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode()).stdout
-    found = {}
-    for name in names:
-        header, _, stream = stream.partition(b"\n")
-        size = int(header.split()[2])
-        found[name], stream = stream[:size], stream[size + 1 :]
+def _records(contents, state):
+    """The Records among {path: bytes}."""
+    found = Records({}, {})
+    for path, content in contents.items():
+        key = Path(path).parts[1:]
+        if len(key) == 3 and key[0] in COMMITTED and key[2] == "result.json":
+            found.records[key[:2]] = _parsed(content, state, key)
+        elif len(key) == 3 and key[0] in COMMITTED and key[2].endswith(".png"):
+            found.pictures[key] = content
     return found
-
-
-def _digest(content):
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _parsed(content, state, key):
@@ -130,14 +117,11 @@ def _changed_record(key, before, after):
 
 
 def _changed_figures(key, old, new):
-    names = {full[2] for full in old.digests.keys() | new.digests.keys() if full[:2] == key}
-    for name in sorted(names):
-        full = (*key, name)
-        sides = [s.digests.get(full) for s in (old, new)]
-        if sides[0] != sides[1]:
-            words = ("drawn", "redrawn") if all(sides) else ["drawn" if digest else "" for digest in sides]
-            pictures = tuple(s.read(full) if digest else None for s, digest in zip((old, new), sides, strict=True))
-            yield Change(*key, "figure", name, *words, pictures)
+    for full in sorted(full for full in old.pictures.keys() | new.pictures.keys() if full[:2] == key):
+        before, after = old.pictures.get(full), new.pictures.get(full)
+        if before != after:
+            words = ("drawn", "redrawn") if before and after else ("drawn" * bool(before), "drawn" * bool(after))
+            yield Change(*key, "figure", full[2], *words, (before, after))
 
 
 def _judged(row):

@@ -20,7 +20,7 @@ from ..record.checks import served
 from ..record.claims import KEPT
 from ..record.parameters import notebook_parameters, validated
 
-PATIENCE = 20.0  # seconds that an interrupted kernel has to save its checkpoint
+PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
 FIGURE = re.compile(r"(\.\./\w[\w-]*/)?[\w-]+\.png", re.ASCII)  # of this claim, or of another one at the same size
 
 
