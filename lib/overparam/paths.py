@@ -21,11 +21,6 @@ def for_sockets():
     return folder if len(os.fsencode(folder)) <= 70 else "/tmp"
 
 
-def runs():
-    """The folder whose records hold finished runs; while a run is staged elsewhere, the one it will end in."""
-    return Path(os.environ.get("OVERPARAM_RUNS") or FIGURES).absolute()
-
-
 def mirror():
     """The read-only folder of data sets that `OVERPARAM_DATA` names, or None."""
     folder = os.environ.get("OVERPARAM_DATA")

@@ -38,9 +38,8 @@ class Claim:
 
     `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
     namespace, validates them, resolves the device and sets the seeds. Where they are not those of the profile, the
-    record goes to `figures/custom/`, so that a changed rerun never overwrites a reference. Open trainings save
-    themselves in the folder `checkpoints`, which the report removes; finished ones in `runs`, part of the record,
-    which stays. Raises ClaimError and ParameterError.
+    record goes to `figures/custom/`, so that a changed rerun never overwrites a reference. Trainings save themselves in
+    the folder `checkpoints`, which the report removes. Raises ClaimError and ParameterError.
     """
 
     def __init__(self, claim_id, namespace):
@@ -56,7 +55,6 @@ class Claim:
         same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
         self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
-        self.runs = paths.runs() / self.folder.parent.name / claim_id / "runs"
         self.device, self.seeds = prepared(self.parameters)
         if same:
             self._require_memory()

@@ -45,14 +45,15 @@ def run(profile, stems, cores=None, extra=(), on_event=print):
         ["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True, env=os.environ | _cache(),
     )  # fmt: skip
-    said = threading.Thread(target=lambda: [on_event({"text": line.rstrip()}) for line in process.stdout], daemon=True)
+    told, stopped = {}, threading.Event()
+    said = threading.Thread(target=_pass_on, args=(process.stdout, on_event, stopped), daemon=True)
     said.start()
-    told = {}
     try:
         while process.poll() is None:
             time.sleep(0.2)
             _tell(logs, told, on_event)
     except BaseException:
+        stopped.set()  # what processes say of an interrupt is nothing for a reader
         _stop(process)
         raise
     process.stdin.close()  # which ends its watcher
@@ -85,6 +86,12 @@ def _cache():
     except RunFailed:
         return {"XDG_CACHE_HOME": str(paths.LOGS / "cache")}
     return {}
+
+
+def _pass_on(lines, on_event, stopped):
+    for line in lines:
+        if not stopped.is_set():
+            on_event({"text": line.rstrip()})
 
 
 def _tell(logs, told, on_event):

@@ -25,7 +25,6 @@ data_app = typer.Typer(help="Data sets: what there is, and where it comes from."
 app.add_typer(data_app, name="data")
 
 Profile = Annotated[str, typer.Option(help=f"{', '.join(checks.PROFILES[:-1])} or {checks.PROFILES[-1]}.")]
-LONG = ("desk", "paper")  # hours: what a run of these sizes declares is said before it starts
 COLOURS = {
     "reproduced": "green", "partly": "yellow", "not reproduced": "red", "contradicted": "red",
     "not testable at this scale": "dim",
@@ -101,7 +100,7 @@ def run(
         print(f"would write to {paths.FIGURES / folder / spec.notebook}")
         for name, value in parameters.items():
             print(f"  {name} = {value!r}")
-    if dry_run or (profile in LONG and not as_json):
+    if dry_run or (profile in runner.LONG and not as_json):
         print(_declared(resources | ({"threads": threads} if threads else {})), flush=True)
     if dry_run:
         return
@@ -163,7 +162,7 @@ def figures(
     print(f"{len(stems) - len(todo)} of {len(stems)} notebooks are up to date in {paths.FIGURES / profile}")
     if not todo:
         return
-    if profile in LONG:
+    if profile in runner.LONG:
         for stem in todo:
             print(f"{stem:<50} {_declared(runner.plan(stem, profile)[2])}")
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()

@@ -20,6 +20,7 @@ from ..record.checks import served
 from ..record.claims import KEPT
 from ..record.parameters import notebook_parameters, validated
 
+LONG = ("desk", "paper")  # sizes whose runs take hours
 PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
 FIGURE = re.compile(r"(\.\./\w[\w-]*/)?[\w-]+\.png", re.ASCII)  # of this claim, or of another one at the same size
 
@@ -103,7 +104,9 @@ def _run(spec, parameters, folder, log, environment):
     for left in [file for place in checkpoints for file in place.rglob("*.tmp")]:
         left.unlink()
     with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{spec.notebook}") as staged:
-        places = {"OVERPARAM_FIGURES": str(staged), "OVERPARAM_RUNS": str(paths.FIGURES)}
+        places = {"OVERPARAM_FIGURES": str(staged)}
+        if folder in LONG:  # finished trainings stay beside the record: a later sitting or another machine adds to them
+            places["OVERPARAM_RUNS"] = str(paths.FIGURES / folder / spec.notebook / "runs")
         _execute(spec, parameters, partial, log, environment | places)
         missing = [i for i in served(spec.notebook) if not (staged / folder / i / "result.json").exists()]
         if missing:
