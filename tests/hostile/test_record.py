@@ -20,6 +20,7 @@ from overparam.record.claims import Claim
 from overparam.record.parameters import notebook_parameters
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "tests" / "notebooks" / "result.schema.json").read_text()))
+VERDICT = {True: "not testable at this scale", False: "not reproduced"}
 REALS = st.floats() | st.integers() | st.sampled_from([10**400, -(10**400), 2**63, -0.0, 5e-324, True])
 NUMBERS = REALS | st.builds(
     lambda kind, value: kind(value),
@@ -96,12 +97,25 @@ def test_any_array_is_stored_without_pickle(toy, figures, monkeypatch, capsys, s
                 np.testing.assert_array_equal(stored[name], array)
 
 
-@pytest.mark.parametrize("value", [None, "x", [], [1.0, 2.0], {}, np.ones(2), torch.ones(2), object(), 1j])
+@pytest.mark.parametrize("value", [None, "x", [], ["x"], {}, np.ones((2, 2)), torch.ones(2, 2), object(), 1j])
 def test_what_is_no_number_is_refused_at_once(toy, monkeypatch, value):
     claim = opened(toy, monkeypatch)
     for record in (lambda: claim.check("value", value), lambda: claim.metric("a", value)):
         with pytest.raises(ClaimError, match="takes one number"):
             record()
+
+
+@given(sample=st.lists(st.floats() | st.booleans(), min_size=1, max_size=8))
+def test_any_sample_is_recorded(toy, figures, monkeypatch, capsys, sample):
+    claim = opened(toy, monkeypatch)
+    claim.check("value", sample)
+    claim.report()
+    record = strictly((figures / "smoke" / CLAIM / "result.json").read_bytes().decode())
+    SCHEMA.validate(record)
+    (row,) = record["checks"]
+    assert row["n"] == len(sample)
+    assert not (row["holds"] and row["undecided"])
+    assert record["verdict"] == ("reproduced" if row["holds"] else VERDICT[row["undecided"]])
 
 
 @pytest.mark.parametrize("array", [[None], [{}], [10**400], np.array([object()]), [b"x"], np.array(["2020"], "M8[Y]")])
@@ -128,7 +142,6 @@ def test_a_figure_is_no_path(toy, monkeypatch, name):
 def test_relations_agree_with_each_other(value, low, width):
     """A value is inside exactly if it is on neither side, whatever it is."""
     high = low + width
-    holds = {
-        r: checks.Check("c", "R", "w", r, t).holds(value) for r, t in (("<", low), (">", high), ("in", [low, high]))
-    }
-    assert sum(holds.values()) == math.isfinite(value)
+    relations = (("<", low), (">", high), ("in", [low, high]))
+    became = [checks.Check("c", "R", "w", relation, threshold).outcome(value) for relation, threshold in relations]
+    assert became.count("holds") == math.isfinite(value)

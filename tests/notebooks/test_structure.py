@@ -1,6 +1,5 @@
 """Every notebook has the anatomy that README.md promises, as committed; every table names only what exists."""
 
-import ast
 import json
 
 import pytest
@@ -14,7 +13,7 @@ EXPLORERS = {"explore-bounds"}  # notebooks that judge no claim
 STEMS = sorted({path.stem for path in NOTEBOOKS.glob("*.ipynb")} - EXPLORERS)
 RUNS = sorted({spec.notebook for spec in checks.registry().values()})
 TABLES = checks.read_toml(PROFILES)
-LONGEST_CELL, LONGEST_FUNCTION = 25, 10
+WIDEST = 92  # characters that a page shows of a line of code
 
 
 def cells(stem):
@@ -27,12 +26,6 @@ def code(stem):
 
 def source(cell):
     return "".join(cell["source"])
-
-
-def lines_of_code(function, text):
-    """Lines of a function's body that are neither blank nor its docstring."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return sum(bool(line.strip()) for line in text.splitlines()[body[0].lineno - 1 : function.end_lineno])
 
 
 def is_parameters(cell):
@@ -48,14 +41,21 @@ def test_every_registered_claim_has_its_notebook_and_every_notebook_a_claim():
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_cell_order(stem):
-    kinds = [cell["cell_type"] for cell in cells(stem)]
-    assert kinds[0] == kinds[-1] == "markdown"
-    assert source(cells(stem)[0]).startswith("# ")
-    assert "**Claim**" in source(cells(stem)[0])
+    """Title, parameters, the claim, and the report at the end or with nothing but prose after it."""
+    first, last = source(cells(stem)[0]), source(code(stem)[-1])
+    assert cells(stem)[0]["cell_type"] == "markdown"
+    assert first.startswith("# ")
+    assert "**Claim" in first
     assert [is_parameters(cell) for cell in code(stem)] == [True] + [False] * (len(code(stem)) - 1)
     if stem in checks.registry():
         assert f'claim = Claim("{stem}", globals())' in source(code(stem)[1])
-    assert source(code(stem)[-1]).rstrip().endswith("claim.report()")
+    assert last.rstrip().endswith("claim.report()")
+
+
+@pytest.mark.parametrize("stem", [stem for stem in STEMS if "claim.say(" in "".join(map(source, code(stem)))])
+def test_a_page_is_as_wide_as_a_page(stem):
+    wide = [line for cell in code(stem) for line in source(cell).splitlines() if len(line) > WIDEST]
+    assert wide == []
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -65,8 +65,7 @@ def test_stored_outputs_come_from_one_run_from_top_to_bottom(stem):
         for output in cell["outputs"]:
             assert output["output_type"] != "error"
             assert output.get("name") != "stderr"
-            is_report = "claim.report()" in source(cell)
-            assert output["output_type"] == ("stream" if is_report else "display_data"), source(cell)
+            assert output["output_type"] == "display_data", source(cell)
 
 
 @pytest.mark.parametrize("stem", sorted(EXPLORERS))
@@ -82,7 +81,7 @@ def test_an_explorer_has_parameters_first_and_one_clean_run(stem):
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_stored_verdict_is_the_one_of_the_registered_checks(stem):
     """The printed tables name every claim that the notebook serves, and every check that applies at smoke size."""
-    printed = "".join("".join(o["text"]) for o in code(stem)[-1]["outputs"])
+    printed = "".join("".join(o["data"]["text/plain"]) for o in code(stem)[-1]["outputs"])
     (run,) = [run for run in RUNS if checks.spec(run).template == stem and checks.is_as_stored(run)]
     for claim in runner.served(run):
         assert f"{claim}  [smoke]" in printed
@@ -99,15 +98,6 @@ def test_parameters_are_commented_literals(stem):
     lines = source(code(stem)[0]).splitlines()
     uncommented = [line for line in lines if " = " in line and "#" not in line]
     assert [line.split(" = ")[0] for line in uncommented if line.split(" = ")[0] not in ("dtype", "device")] == []
-
-
-@pytest.mark.parametrize("stem", STEMS)
-def test_cells_and_functions_are_short(stem):
-    for cell in code(stem)[1:]:
-        assert len(source(cell).splitlines()) <= LONGEST_CELL, source(cell)
-        for node in ast.walk(ast.parse(source(cell))):
-            if isinstance(node, ast.FunctionDef):
-                assert lines_of_code(node, source(cell)) <= LONGEST_FUNCTION, node.name
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -129,6 +119,8 @@ def test_the_profile_tables_name_only_what_exists():
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("profile", checks.PROFILES)
 def test_every_profile_is_valid_and_its_own(run, profile):
+    if profile == "desk" and profile not in TABLES.get(run, {}):
+        return
     parameters, _, resources = checks.profile_parameters(run, profile)
     runner.plan(run, profile, {k: v for k, v in parameters.items() if k != "profile"})
     if profile == "paper":

@@ -119,7 +119,7 @@ class Claim:
         content = self._files[f"{name}.png"] = png(fig)
         if fig not in _shown:
             picture = {"image/png": base64.b64encode(content).decode(), "text/plain": words}
-            _show(picture, {"image/png": {"width": round(pixels)}, "overparam": f"{self.id}/{name}.png"})
+            _show(picture, {"image/png": {"width": round(pixels)}})
             _shown.add(fig)
         plt.close(fig)
 

@@ -64,7 +64,7 @@ def measured(given, statistic="mean"):
         raise ClaimError(f"a check takes one number, or one number per seed, not {given!r}") from error
     if not len(sample):
         raise ClaimError("a check takes one number, or one number per seed, and the sample is empty")
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         return *_INTERVALS[statistic](np.sort(sample), len(sample)), len(sample)
 
 

@@ -314,7 +314,8 @@ def _portable(path, figures, keep=("parameters", "duration", "end_time", "versio
     for output in _outputs(notebook):
         picture = base64.b64decode("".join(output["data"].get("image/png", "")))
         if name := figures.get(picture):
-            output["data"], output["metadata"] = {"text/plain": f"<figure {name}>"}, {"overparam": {"figure": name}}
+            output["data"] = {"text/plain": f"<figure {name}>"}
+            output["metadata"]["overparam"] = {"figure": name}
         elif picture:
             output["data"]["image/png"] = base64.b64encode(files.compact_png(picture)).decode()
     return notebook
