@@ -11,6 +11,7 @@ from overparam.bounds import allenzhu2019 as bounds
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.experiments import allenzhu2019 as start
+from overparam.experiments import allenzhu2019_lem86 as lem86
 from overparam.experiments import allenzhu2019_thm4 as remainders
 from overparam.models.deep_relu import ReLUNet
 from overparam.norms import product_norms
@@ -136,7 +137,7 @@ def test_sparse_suprema_are_those_of_all_supports(s):
 def test_sign_errors_are_nearly_the_worst_of_all():
     net, D = net_and_masks(m=6)
     options = {"iterations": 300}
-    found, changed = products.sign_errors(net, D, 1, 3, 1, **options)
+    found, changed = lem86.sign_errors(net, D, 1, 3, 1, **options)
     exact = 0
     for places in itertools.product(range(6), repeat=2):
         for signs in itertools.product((-3, 3), repeat=2):
@@ -148,7 +149,7 @@ def test_sign_errors_are_nearly_the_worst_of_all():
     assert found >= 0.9 * exact
     torch.testing.assert_close(products.norm(net, changed, 1, 3, **options), found)
     assert [int((a != b).sum()) for a, b in zip(changed, D, strict=True)] == [0, 1, 1, 0]
-    assert products.random_sign_errors(net, D, 1, 3, 1, seed=0, **options) <= exact * (1 + 1e-9)
+    assert lem86.random_sign_errors(net, D, 1, 3, 1, seed=0, **options) <= exact * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("tau", [None, 0.4])

@@ -10,7 +10,7 @@ from overparam.bounds import allenzhu2019 as limits
 from overparam.data import load
 from overparam.models.deep_relu import ReLUNet, WideLayer
 from overparam.theory.perturbation import attacks
-from overparam.theory.perturbation.changes import Attack, Start
+from overparam.theory.perturbation.changes import Start
 
 P, M, L = 4, 10, 3
 X = load("sphere", n_train=2, n_test=0, d=P, seed=2).x_train
@@ -28,6 +28,9 @@ ALL = [
 
 
 def start_of(seed=0, tau=None, m=M, depth=L):
+    """Of a net, or for tau = "trunk" of the residual layers of a deeper one."""
+    if tau == "trunk":
+        return Start(ReLUNet(P, m, 2, depth + 1, tau=0.05, seed=seed).trunk(), X, j=1)
     return Start(ReLUNet(P, m, 2, depth, tau=tau, seed=seed), X, j=1)
 
 
@@ -35,7 +38,7 @@ def of(make, start, omegas):
     return attacks.random(start, omegas, seed=3) if make is attacks.random else make(start, omegas)
 
 
-@pytest.mark.parametrize("tau", [None, 0.4])
+@pytest.mark.parametrize("tau", [None, 0.4, "trunk"])
 @pytest.mark.parametrize("make", [*ALL, attacks.random])
 def test_responses_are_those_of_the_net_with_changed_matrices(make, tau):
     start = start_of(1, tau)
@@ -203,6 +206,17 @@ def test_random_vectors_have_the_law_of_gaussian_matrices_of_that_norm():
     assert v.norm().item() == pytest.approx(expected.item(), rel=0.05)
 
 
-def test_the_unchanged_net_responds_to_nothing():
-    attack = Attack(start_of(), [0.1])
-    assert torch.equal(attack.g[-1][0], attack.start.g[-1])
+def test_one_residual_layer_flips_as_many_signs_as_the_norm_allows():
+    start = start_of(2, "trunk", m=60, depth=1)
+    found = attacks.aligned_flip(start, OMEGAS).responses()["flips"][..., 0] * 60
+    for (t, omega), i in itertools.product(enumerate(OMEGAS), range(len(X))):
+        costs = np.sort((start.g[0][i] / 0.05).numpy() ** 2).cumsum()
+        assert round(found[t, i].item()) == (costs <= (omega * start.h[0][i].norm().item()) ** 2).sum()
+
+
+def test_several_residual_layers_flip_more_than_random_changes_do():
+    start = start_of(2, "trunk", m=300, depth=5)
+    flips = lambda attack: attack.responses()["flips"][..., -1]  # noqa: E731
+    assert (
+        flips(attacks.aligned_flip(start, [0.02, 0.1])) > 3 * flips(attacks.random(start, [0.02, 0.1], seed=0))
+    ).all()

@@ -52,12 +52,6 @@ def test_gaussian_changes_are_independent_over_seeds_and_of_the_net():
     assert abs(np.corrcoef(v.numpy(), net.A[:, 0].numpy())[0, 1]) < 0.1
 
 
-def test_means_are_over_seeds_and_inputs():
-    values = np.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5)
-    assert relu_sweeps.mean(values).shape == (3, 5)
-    assert relu_sweeps.mean(values)[1, 2] == pytest.approx(values[:, 1, :, 2].mean())
-
-
 def test_powers_are_found_again():
     omegas = np.array([0.01, 0.1, 0.2, 0.4])
     values = 3 * omegas[:, None] ** 0.7 * np.array([[[0.5, 1.5]], [[1.2, 0.8]]])
@@ -66,13 +60,3 @@ def test_powers_are_found_again():
     assert relu_sweeps.slope(omegas, values, above=0.1) == pytest.approx(0.7)
     assert relu_sweeps.constant(omegas[1:], values[:, 1:], 0.7) == pytest.approx(3)
     assert relu_sweeps.farthest([0.5, 0.9, 0.6], 0.65) == 0.9
-
-
-def test_the_largest_is_taken_over_all_nets_attacks_and_radii():
-    found = {"a": {"q": np.array([1.0, 2.0])}, "b": {"q": np.array([5.0])}}
-    radii = {"a": [0.1, 0.2], "b": [0.5]}
-    bound = lambda omega, L, m: omega * L * m  # noqa: E731
-    parts = [(10, 1, radii, found), (10, 2, radii, {"a": found["a"]})]
-    assert relu_sweeps.largest(parts, lambda part: part["q"], bound) == pytest.approx(1.0)
-    parts[1] = (1, 2, radii, {"a": found["a"]})
-    assert relu_sweeps.largest(parts, lambda part: part["q"], bound) == pytest.approx(5.0)

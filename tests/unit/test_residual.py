@@ -11,7 +11,6 @@ from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.experiments.frei2019 import gradients_in_training, train_at_depth
 from overparam.models.residual import ResidualReLU, ResidualRuns, theta_of
-from overparam.theory.perturbation.attacks import PAST_ZERO, flips
 from overparam.training import LogisticLoss, gradient_descent
 
 D, M, DEPTH = 5, 8, 4
@@ -122,21 +121,6 @@ def test_the_width_must_be_even():
         ResidualReLU(D, 7, 2, 0.5, seed=0)
 
 
-def test_flips_are_as_many_as_any_set_within_the_budget():
-    z = torch.tensor([0.3, -0.1, 0.7, 0.2, -0.4, 0.05], dtype=torch.float64)
-    for budget in (0.0, 0.04, 0.06, 0.25, 0.4, 5.0):
-        affordable = [
-            len(chosen)
-            for size in range(len(z) + 1)
-            for chosen in itertools.combinations(range(len(z)), size)
-            if (z[list(chosen)] * PAST_ZERO).norm() <= budget
-        ]
-        change = flips(z, z.abs(), budget)
-        assert change.norm() <= budget
-        assert (((z + change) > 0) != (z > 0)).sum().item() == max(affordable)
-    assert flips(z, z.abs().where(z > 0, torch.inf), 5.0).nonzero().flatten().tolist() == [0, 2, 3, 5]
-
-
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("L", [1, 6])
 def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
@@ -176,19 +160,6 @@ def test_gradients_in_training_are_those_of_the_full_log(rule):
     np.testing.assert_allclose(short["gradients"], full["gradients"][..., 0], rtol=1e-9)
     np.testing.assert_allclose(short["surrogate"], full["surrogate"][:, at], rtol=1e-12)
     np.testing.assert_allclose(short["distance"], full["distance"], rtol=1e-12)
-
-
-@pytest.mark.parametrize(("rule", "tolerance"), [("1/L", 0.05), ("1/sqrtL", 0.06)])
-def test_gradients_at_initialization_approach_their_wide_limit(rule, tolerance):
-    L, x = 6, inputs(8)
-    net = ResidualReLU(D, 2000, L, theta_of(rule, L), seed=0)
-    activations, patterns = net.forward(x)
-    rows = zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True)
-    norms = [(a.norm(dim=1) * b.norm(dim=1)).mean().item() / 2000**0.5 for a, b in rows]
-    limit = frei2019.ref_gradient(np.arange(1, L + 2), L, net.theta)
-    np.testing.assert_allclose(norms, limit, rtol=tolerance)
-    with pytest.raises(ParameterError, match="at most L"):
-        frei2019.ref_gradient(L + 2, L, 0.1)
 
 
 def test_a_run_that_diverges_is_nan_and_the_others_go_on():

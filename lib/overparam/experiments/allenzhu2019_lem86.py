@@ -1,11 +1,41 @@
-"""Changes of layer products by changed weights and sparse sign errors, as large as they are found.
+"""Changes of layer products by sparse sign errors and changed weights, as large as they are found.
 
-Lower estimates of the suprema in Lemmas 8.6b and 8.7 of Allen-Zhu et al. 2019. Masks D are those of `products`.
+Lower estimates of the suprema in Lemmas 8.6 and 8.7 of Allen-Zhu et al. 2019. Masks D are those of `products`.
 """
 
 import torch
 
 from ..theory.perturbation.products import back_through, norm, singular, through
+
+
+def sign_errors(net, D, first, last, s, *, rounds=6, iterations=30, limit=3.0):
+    """The largest norm found of the product with D_l + D''_l for D_l, first <= l < last, and its masks.
+
+    D''_l has s nonzero entries in [-limit, limit]: each round puts +-limit where the product's singular vectors make
+    the derivative largest, in all layers at once. Returns (norm (), masks). Source: Allen-Zhu et al. 2019, Lemma 8.6.
+    """
+    value, u, v = singular(net, D, first, last, iterations=iterations)
+    best, changed = (value, D), D
+    for _ in range(rounds):
+        fresh = list(D)
+        for l in range(first, last):
+            slope = through(net, changed, first, l, v) * back_through(net, changed, l + 1, last, u)
+            top = slope.abs().topk(s).indices
+            fresh[l] = D[l].index_add(0, top, limit * torch.sign(slope[top]))
+        changed = fresh
+        value, u, v = singular(net, changed, first, last, iterations=iterations)
+        best = (value, changed) if value > best[0] else best
+    return best
+
+
+def random_sign_errors(net, D, first, last, s, *, seed, iterations=30, limit=3.0):
+    """The norm () of the product with s entries +-limit of D''_l at random places, first <= l < last."""
+    generator, changed = torch.Generator().manual_seed(seed), list(D)
+    for l in range(first, last):
+        places = torch.randperm(net.m, generator=generator)[:s].to(D[l].device)
+        signs = torch.randint(2, (s,), generator=generator).to(D[l]) * 2 - 1
+        changed[l] = D[l].index_add(0, places, limit * signs)
+    return norm(net, changed, first, last, iterations=iterations)
 
 
 def changed_weights_norm(net, D, first, last, omega, *, iterations=50):

@@ -1,6 +1,6 @@
-"""Products of layers W_b D_{b-1} W_{b-1} .. D_a W_a at one input of a deep ReLU net: norms, suprema, sign errors.
+"""Products of layers W_b D_{b-1} W_{b-1} .. D_a W_a at one input of a deep ReLU net: norms and sparse suprema.
 
-Every supremum comes from an iteration, and is a lower estimate of it. Source: Allen-Zhu et al. 2019, Lemmas 7.3, 8.6.
+Every supremum comes from an iteration, and is a lower estimate of it. Source: Allen-Zhu et al. 2019, Lemmas 7.3, 7.4.
 """
 
 import torch
@@ -84,33 +84,3 @@ def _sparse(a, s):
     top = a.abs().topk(s, dim=1).indices
     kept = torch.zeros_like(a).scatter_(1, top, a.gather(1, top))
     return kept / kept.norm(dim=1, keepdim=True)
-
-
-def sign_errors(net, D, first, last, s, *, rounds=6, iterations=30, limit=3.0):
-    """The largest norm found of the product with D_l + D''_l for D_l, first <= l < last, and its masks.
-
-    D''_l has s nonzero entries in [-limit, limit]: each round puts +-limit where the product's singular vectors make
-    the derivative largest, in all layers at once. Returns (norm (), masks). Source: Allen-Zhu et al. 2019, Lemma 8.6.
-    """
-    value, u, v = singular(net, D, first, last, iterations=iterations)
-    best, changed = (value, D), D
-    for _ in range(rounds):
-        fresh = list(D)
-        for l in range(first, last):
-            slope = through(net, changed, first, l, v) * back_through(net, changed, l + 1, last, u)
-            top = slope.abs().topk(s).indices
-            fresh[l] = D[l].index_add(0, top, limit * torch.sign(slope[top]))
-        changed = fresh
-        value, u, v = singular(net, changed, first, last, iterations=iterations)
-        best = (value, changed) if value > best[0] else best
-    return best
-
-
-def random_sign_errors(net, D, first, last, s, *, seed, iterations=30, limit=3.0):
-    """The norm () of the product with s entries +-limit of D''_l at random places, first <= l < last."""
-    generator, changed = torch.Generator().manual_seed(seed), list(D)
-    for l in range(first, last):
-        places = torch.randperm(net.m, generator=generator)[:s].to(D[l].device)
-        signs = torch.randint(2, (s,), generator=generator).to(D[l]) * 2 - 1
-        changed[l] = D[l].index_add(0, places, limit * signs)
-    return norm(net, changed, first, last, iterations=iterations)
