@@ -82,12 +82,3 @@ def test_gates_overlap_as_the_covariances_of_the_bounds_say():
     assert gated_ntk(x, 6)[0, 1].item() == pytest.approx(expected, rel=1e-12)
     assert gated_ntk(x, 6).diagonal().tolist() == [6, 6]
     assert gated_ntk(x, 6, "relu").diagonal().tolist() == [6, 6]
-
-
-def test_blocks_do_not_show(monkeypatch):
-    x = inputs(n=11)
-    whole = [residual_ntk(x, 3, 0.4), gated_ntk(x, 3), gated_ntk(x, 3, "relu")]
-    monkeypatch.setattr("overparam.theory.kernels.BLOCK", 4)
-    for expected, found in zip(whole, [residual_ntk(x, 3, 0.4), gated_ntk(x, 3), gated_ntk(x, 3, "relu")], strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-13, atol=1e-13)
-        assert torch.equal(found, found.T)

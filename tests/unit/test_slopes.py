@@ -9,7 +9,6 @@ import torch
 from overparam.data import load
 from overparam.experiments import guo2024
 from overparam.models.leaky import LeakyMLP
-from overparam.theory.finite_kernels import layer_grams
 from overparam.training import CrossEntropyLoss, stochastic_gradient_descent
 
 N, P, M, D, L = 11, 9, 6, 3, 3
@@ -31,17 +30,6 @@ def test_keeping_the_first_layer_changes_no_number(batched):
     np.testing.assert_allclose(direct.loss, expected.loss, rtol=1e-11)
     for name in ("f", "W1"):
         np.testing.assert_allclose(direct.logs[name], expected.logs[name], rtol=1e-10, atol=1e-12)
-
-
-def test_gram_matrices_of_both_forms_agree():
-    x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    grams = []
-    for keep_W1 in (False, True):
-        net = LeakyMLP(P, M, 1, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
-        run = net.descent(net.embed(x), 1)
-        run.forward()
-        grams.append(layer_grams(run))
-    torch.testing.assert_close(grams[1], grams[0])
 
 
 @pytest.mark.parametrize(("name", "classes"), [("guo-synthetic", 0), ("fashion-sample", 10)])

@@ -176,15 +176,15 @@ def sgd_pairs(data, seeds, rates, settings, *, batch, epochs, changes=False, che
         _sgd_of_seed(part, seed, rates, settings, batch, epochs, changes, checkpoint)
         for part, seed in zip(data, seeds, strict=True)
     ]
-
-    def joined(pick):
-        return np.concatenate([pick(run) for run in runs], -1 if pick(runs[0]).ndim == 1 else 1)
-
-    kinds, first = settings.kinds, runs[0]
-    loss = {kind: joined(lambda run, kind=kind: run.loss[kind]) for kind in kinds}
-    logs = {k: {name: joined(lambda run, k=k, name=name: run.logs[k][name]) for name in first.logs[k]} for k in kinds}
-    scales = {kind: joined(lambda run, kind=kind: run.sharpness[kind]) for kind in first.sharpness}
-    return Pairs(loss, logs, joined(lambda run: run.eta), joined(lambda run: run.f), scales)
+    first = runs[0]
+    loss = {kind: np.concatenate([run.loss[kind] for run in runs], 1) for kind in first.loss}
+    logs = {
+        kind: {name: np.concatenate([run.logs[kind][name] for run in runs], 1) for name in log}
+        for kind, log in first.logs.items()
+    }
+    eta, f = (np.concatenate([getattr(run, name) for run in runs], 1) for name in ("eta", "f"))
+    scales = {kind: np.concatenate([run.sharpness[kind] for run in runs]) for kind in first.sharpness}
+    return Pairs(loss, logs, eta, f, scales)
 
 
 def _sgd_of_seed(data, seed, rates, settings, batch, epochs, changes, checkpoint):
