@@ -1,11 +1,12 @@
 """Sphinx's settings. The sources beside this file are written by `overparam site`; nothing is executed or fetched."""
 
 import html
+import re
 
 project = "overparam"
 author = "The overparam authors"
 language = "en"
-extensions = ["myst_nb", "sphinx-mathjax-offline"]
+extensions = ["myst_nb", "sphinx-mathjax-offline", "sphinx.ext.autodoc"]
 exclude_patterns = ["extra"]
 html_theme = "sphinx_book_theme"
 html_title = "overparam"
@@ -37,13 +38,20 @@ smartquotes = False  # y' H^-1 y is a formula
 # safe: formulas of notebooks are data as well, and could be links to scripts
 mathjax4_config = {"chtml": {"scale": 0.92}, "loader": {"load": ["ui/safe"]}}
 nb_execution_mode = "off"
+nb_render_markdown_format = "myst"  # formulas of what a notebook says, too
 nb_merge_streams = True
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None), ("html", "text/html", None)]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_disable_syntax = ["html_block", "html_inline"]  # notebooks are data: what looks like HTML is shown as it is
 myst_dmath_double_inline = True
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # a docstring's or notebook's own levels
+suppress_warnings = ["myst.header"]  # a notebook's own levels
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_inherit_docstrings = False  # else torch speaks of its own forward
+add_module_names = False
+maximum_signature_line_length = 60  # longer ones have a line for each argument, and fit a phone
+toc_object_entries_show_parents = "hide"
 
 
 def setup(app):
@@ -51,9 +59,32 @@ def setup(app):
     extension = app.extensions["sphinx-mathjax-offline"]
     extension.parallel_read_safe = extension.parallel_write_safe = True
     app.connect("html-page-context", escape_title, priority=900)  # after the theme's own
+    app.connect("autodoc-process-docstring", plain_text)
 
 
 def escape_title(app, page, template, context, doctree):
     """The theme puts the title, as text, into the HTML of what is printed."""
     if "pagetitle" in context:
         context["pagetitle"] = html.escape(context["pagetitle"])
+
+
+def plain_text(app, what, name, obj, options, lines):
+    """Docstrings are plain text: only `code`, examples, indented parts and "argument: meaning" have a form."""
+    given, lines[:], example = lines[:], [], False
+    for line in given:
+        before = lines[-1] if lines else ""
+        example = line.strip().startswith(">>>") or (example and before.strip())
+        indented = len(line) - len(line.lstrip()) != len(before) - len(before.lstrip())
+        argument = re.match(r"\s*[A-Za-z]\w*(, \w+)*: ", line) and before.endswith((".", ";"))
+        if line.strip() and before.strip() and not example and (indented or argument):
+            lines.append("")
+        lines.append(line if example else literal(line))
+    lines.append("")
+
+
+def literal(line):
+    """A line as reStructuredText that shows just these characters; what stands in backticks is code."""
+    pieces = re.split(r"`([^`\s][^`]*)`", line)
+    pieces[::2] = [re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text) for text in pieces[::2]]
+    pieces[1::2] = [f"\\ ``{code}``\\ " for code in pieces[1::2]]
+    return "".join(pieces).removesuffix("\\ ").rstrip()

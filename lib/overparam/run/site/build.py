@@ -8,8 +8,8 @@ from pathlib import Path
 from PIL import Image
 
 from ... import paths
-from ...errors import ClaimError, RunFailed
-from . import pages, records, reference
+from ...errors import RunFailed
+from . import pages, records
 
 THUMBNAIL = 320  # pixels across: twice the width on the page, for screens with fine pixels
 
@@ -37,18 +37,17 @@ def write_sources(source, figures):
     """The hand-written pages, those made from the records, and the files to download, all below `source`."""
     shutil.copytree(paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers", "index.md"))
     env, entries, texts = pages.environment(), records.load(figures), pages.papers()
+    for entry in entries:
+        for version in entry.versions.values():
+            with records.naming(version.folder / "result.json" if version.folder else version.notebook):
+                _write_claim(source, env, entry, version, texts[entry.spec.paper])
     _write(source / "index.md", pages.dashboard(env, entries, texts))
     for key, text in texts.items():
         _write(source / "papers" / f"{key}.md", pages.paper_page(env, key, text, entries))
-    for entry in entries:
-        for version in entry.versions.values():
-            text = pages.claim_page(env, entry, version, texts[entry.spec.paper])
-            _write(source / f"{entry.page(version)}.ipynb", text)
-            _copy_files(source / "extra", entry, version)
     for path in pages.explorers():
         _write(source / path.name, pages.explorer_page(path))
-    for name, text in reference.pages().items():
-        _write(source / "reference" / name, text)
+    for name, text in pages.reference().items():
+        _write(source / "reference" / f"{name}.md", text)
 
 
 def _write(path, text):
@@ -56,24 +55,22 @@ def _write(path, text):
     path.write_text(text, encoding="utf-8")
 
 
-def _copy_files(extra, entry, version):
-    """A version's files to `records/<profile>/<claim>/`, and a small picture of the best version's first figure."""
-    folder = extra / "records" / version.profile / entry.spec.id
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(version.notebook, folder / "notebook.ipynb")
-    for file in version.folder.iterdir() if version.folder else ():
-        if file.suffix in (".json", ".npz", ".png", ".svg") and not file.is_symlink():
-            shutil.copyfile(file, folder / file.name)
+def _write_claim(source, env, entry, version, paper):
+    """A version's page and its files to download; of the best version's first figure a small picture."""
+    notebook = pages.executed(version)
+    _write(source / f"{entry.page(version)}.ipynb", pages.claim_page(env, entry, version, notebook, paper))
+    folder = source / "extra" / "records" / version.profile / entry.spec.id
+    _write(folder / "notebook.ipynb", pages.as_json(notebook))
+    for name in version.files:
+        shutil.copyfile(version.folder / name, folder / name)
     if version is entry.best and version.record and version.record["figures"]:
-        _thumbnail(version.folder / version.record["figures"][0], extra / "thumbnails" / f"{entry.spec.id}.png")
+        _thumbnail(folder / version.record["figures"][0], source / "extra" / "thumbnails" / f"{entry.spec.id}.png")
 
 
 def _thumbnail(figure, small):
     small.parent.mkdir(exist_ok=True)
-    try:
+    with records.naming(figure):
         with Image.open(figure) as opened:
             picture = opened.convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ClaimError(f"{figure} is not a readable picture ({error}); run the claim again") from error
-    picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    picture.quantize(64).save(small, optimize=True)
+        picture.thumbnail((THUMBNAIL, THUMBNAIL))
+        picture.quantize(64).save(small, optimize=True)

@@ -1,21 +1,22 @@
-"""The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, one page per paper."""
+"""The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, papers, the library."""
 
 import base64
 import json
 import re
 import textwrap
+import unicodedata
 
 import jinja2
 
 from ... import paths
 from ...errors import OverparamError
-from ...record import checks, render
+from ...record import claims
 from . import records
-from .formulas import plain
 
+LIBRARY = ("models", "training", "theory", "bounds", "data", "record")  # a page of the reference for each folder
 _SPECIAL = re.compile(r"([!-/:-@\[-`{-~])")  # ASCII punctuation, which a backslash makes literal in Markdown
 _DIRECTIVE = re.compile(r"(`{3,}|~{3,})(?=[ \t]*\{)")
-_OUTPUTS = ("image/png", "text/plain")
+_OUTPUTS = ("image/png", "text/markdown", "text/plain")
 
 
 def environment():
@@ -24,10 +25,25 @@ def environment():
     env = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    env.filters.update(number=records.number, required=records.required, state=render.outcome, plain=plain)
+    env.filters.update(number=records.number, required=records.required, state=claims.outcome, plain=plain)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
-    env.globals.update(PROFILES=checks.PROFILES, TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN))
+    env.globals.update(TAGS=claims.TAGS, VERDICTS=(*claims.VERDICTS, records.UNRUN), key_number=records.key_number)
     return env
+
+
+def plain(text):
+    """A sentence without its Markdown and with LaTeX's Greek letters in Unicode, for tables."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"\\([A-Za-z]+)", _greek, re.sub(r"[$`]|\*\*", "", text))
+
+
+def _greek(command):
+    name = command[1].removeprefix("var").replace("ambda", "amda")  # Unicode spells it so
+    case = "CAPITAL" if name[0].isupper() else "SMALL"
+    try:
+        return unicodedata.lookup(f"GREEK {case} LETTER {name.upper()}")
+    except KeyError:
+        return command[0]
 
 
 def literal(text):
@@ -49,7 +65,7 @@ def inert(text):
 def papers():
     """{key: (short name, full title, text)} of the papers that have registered claims, from `site/papers/`."""
     found = {}
-    for key in dict.fromkeys(spec.paper for spec in checks.registry().values()):
+    for key in dict.fromkeys(spec.paper for spec in claims.registry().values()):
         file = paths.SITE / "papers" / f"{key}.md"
         if not file.exists():
             raise OverparamError(f"{file} is missing: the site needs a text for every paper that has claims")
@@ -59,86 +75,93 @@ def papers():
     return found
 
 
-def claim_page(env, entry, version, paper):
+def executed(version):
+    """A version's notebook."""
+    return records.read_notebook(version.notebook)
+
+
+def claim_page(env, entry, version, notebook, paper):
     """A version's executed notebook, as a notebook with the verdict before and the record after its cells."""
-    notebook = records.read_notebook(version.notebook)
     data = dict.fromkeys((d["name"], d["stand_in"]) for d in (version.record or {"data": []})["data"])
     context = {"entry": entry, "spec": entry.spec, "version": version, "record": version.record, "paper": paper}
-    title = f"# {literal(entry.spec.title)}\n\n"
-    cells = [_own_cell(cell, entry.spec.title) for cell in notebook["cells"]]
+    cells = [_own_cell(cell, entry.spec.title, not entry.summary) for cell in notebook["cells"]]
     for cell in cells:
         if cell["cell_type"] == "markdown":  # the notebook's own title becomes the first section
             cell["source"] = re.sub(r"^# ", "## ", cell["source"], count=1)
             break
-    head = _markdown("head", title + raw(env.get_template("claim_head.html").render(context)))
+    title = f"# {literal(entry.spec.title)}\n\n"
+    summary = "\n\n".join(map(inert, (version.record or {}).get("summary") or [])) + "\n\n"
+    head = _markdown("head", title + summary + raw(env.get_template("claim_head.html").render(context)))
     foot = _markdown("foot", "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data)))
     return _page(notebook, [head, *cells, foot], {} if version is entry.best else {"orphan": True})
 
 
 def explorers():
     """Paths of the notebooks that serve no claim."""
-    stems = {spec.template for spec in checks.registry().values()}
+    stems = {spec.template for spec in claims.registry().values()}
     return [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
 
 
 def explorer_page(path):
     """Such a notebook as it is stored, its code folded away."""
     notebook = records.read_notebook(path)
-    return _page(notebook, [_own_cell(cell, path.stem) for cell in notebook["cells"]], {})
+    return _page(notebook, [_own_cell(cell, path.stem, True) for cell in notebook["cells"]], {})
 
 
 def _page(notebook, cells, metadata):
     """A notebook's JSON; of its metadata only the language counts: others would change how, or that, it is run."""
     kept = {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
-    return json.dumps({**notebook, "metadata": kept | metadata, "cells": cells}, ensure_ascii=False)
+    return as_json({**notebook, "metadata": kept | metadata, "cells": cells})
+
+
+def as_json(notebook):
+    return json.dumps(notebook, ensure_ascii=False)
 
 
 def _markdown(name, source):
     return {"cell_type": "markdown", "id": f"site-{name}", "metadata": {}, "source": source}
 
 
-def _own_cell(cell, title):
-    """The cell with code folded away but for the parameters, and a text for those who cannot see its figure.
+def _own_cell(cell, title, folded):
+    """The cell with a text for those who cannot see its figure, and, where `folded`, with code only of parameters.
 
     Nothing of it acts on the page: directives are shown as code, and of the outputs only pictures and texts.
     """
     if cell["cell_type"] != "code":
         return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
     tags = cell["metadata"].get("tags", [])
+    folded = folded and not {"parameters", "injected-parameters"}.intersection(tags)
     names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
-    metadata = {"tags": tags if "parameters" in tags or "injected-parameters" in tags else [*tags, "hide-input"]}
-    alt = f"Figure {', '.join(names)}: {title}" if names else f"Figure: {title}"
-    metadata["mystnb"] = {"image": {"alt": " ".join(alt.split())}}
+    alt = " ".join(f"Figure {', '.join(names)}: {title}".replace("Figure :", "Figure:").split())
+    metadata = {"tags": [*tags, "hide-input"] if folded else tags, "mystnb": {"image": {"alt": alt}}}
     return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
 
 
 def _shown(output):
     if "data" not in output:
         return output
-    return {**output, "data": {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}}
+    data = {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}
+    if "text/markdown" in data:  # the page shows no HTML of a notebook: what is folded there is open here
+        data["text/markdown"] = inert(re.sub(r"</?(details|summary)>", "", "".join(data["text/markdown"])))
+    return {**output, "data": data}
 
 
 def dashboard(env, entries, texts):
     """The first page: all claims in one table, totals per paper, and the site's tree of pages."""
-    html = env.get_template("dashboard.html").render(entries=entries, papers=texts, totals=_totals(entries))
+    totals = {key: dict.fromkeys(env.globals["VERDICTS"], 0) for key in texts}
+    for entry in entries:
+        totals[entry.spec.paper][entry.verdict] += 1
+    html = env.get_template("dashboard.html").render(entries=entries, papers=texts, totals=totals)
     text = (paths.SITE / "index.md").read_text(encoding="utf-8")
     tree = _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
     tree += _toctree("Reading", ["verdicts", "glossary", *(path.stem for path in explorers())])
-    tree += _toctree("Code", ["reference/index"])
+    tree += _toctree("Library", [f"{folder} <reference/{folder}>" for folder in LIBRARY])
     return f"{text}\n{raw(html)}\n{tree}"
 
 
 def _toctree(caption, pages):
     lines = "\n".join(pages)
     return f"```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n{lines}\n```\n\n"
-
-
-def _totals(entries):
-    totals = {}
-    for entry in entries:
-        row = totals.setdefault(entry.spec.paper, dict.fromkeys((*checks.VERDICTS, records.UNRUN), 0))
-        row[entry.verdict] += 1
-    return totals
 
 
 def paper_page(env, key, text, entries):
@@ -161,7 +184,7 @@ def paper_page(env, key, text, entries):
 def _shortfall(env, entry):
     """A claim that is not fully reproduced: the deciding checks that fail, and the notebook's own words on them."""
     rows = [c for c in entry.best.record["checks"] if c["applies"] and c["tag"] in "RNC"]
-    failing = [c for c in rows if c["holds"] == (c["tag"] == "C")]
+    failing = [c for c in rows if (claims.outcome(c) == "holds") == (c["tag"] == "C")]
     html = env.get_template("shortfall.html").render(entry=entry, failing=failing)
     return f"### {literal(entry.spec.title)}\n\n{raw(html)}\n{_reason(entry.best.notebook)}\n"
 
@@ -181,6 +204,22 @@ def _errata(key, entries):
     pages = {e.spec.id: e.page() for e in entries if e.best}
     link = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, sorted(pages, key=len, reverse=True)))})(?![\w-])")
     return "## Errata\n" + link.sub(lambda m: f"[{m[1]}](/{pages[m[1]]})", table) if pages else f"## Errata\n{table}"
+
+
+def reference():
+    """{folder: MyST text} of the library's reference, for autodoc: each folder's modules with all that is public."""
+    package = paths.ROOT / "lib" / "overparam"
+    texts = {}
+    for folder in LIBRARY:
+        parts = [f"# overparam.{folder}\n"]
+        for file in sorted((package / folder).rglob("*.py")):
+            name = ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+            if not file.stem.startswith("_") or file.stem == "__init__":
+                title = f"## {name.partition(f'.{folder}.')[2]}\n\n" if name.count(".") > 1 else ""
+                options = "   :members:\n   :ignore-module-all:"
+                parts.append(f"{title}```{{eval-rst}}\n.. automodule:: {name}\n{options}\n```\n")
+        texts[folder] = "\n".join(parts)
+    return texts
 
 
 def diff_page(changes, revision):

@@ -1,46 +1,65 @@
-"""What the site shows of each claim: its records at laptop and paper size, and the outputs stored in its notebook."""
+"""What the site shows of each claim: its records of every size that was run, or else the outputs in its notebook."""
 
+import contextlib
 import json
 import re
-import reprlib
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import TemplateError
+from nbformat.validator import ValidationError, get_validator
+from PIL.Image import DecompressionBombError
+
 from ...errors import ClaimError
-from ...record import checks, render
+from ...record import claims
 
 UNRUN = "not run"
-COMMITTED = ("laptop", "paper")
+COMMITTED = claims.PROFILES[1:]
+_FAULTS = OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError
+_FAULTS += SyntaxError, TemplateError, DecompressionBombError  # the last two of templates and pictures
+_FILE = re.compile(r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII)  # names are parts of addresses
 
 
 @dataclass(frozen=True)
 class Version:
-    """A claim's executed notebook at one profile. At smoke size there is no record: the notebook holds its verdict."""
+    """A claim's executed notebook at one profile; at smoke size it has no record, and decides nothing."""
 
     profile: str
     notebook: Path
-    verdict: str
     record: dict | None = None
     folder: Path | None = None
+
+    @property
+    def verdict(self):
+        return self.record["verdict"] if self.record else UNRUN
+
+    @property
+    def files(self):
+        """Names of what is kept beside the notebook, to download: record, pictures, tables, series."""
+        found = sorted(self.folder.iterdir()) if self.folder else []
+        return [file.name for file in found if _FILE.fullmatch(file.name) and not file.is_symlink()]
 
 
 @dataclass(frozen=True)
 class Entry:
     """A registered claim with its versions by profile, in the order of growing size."""
 
-    spec: checks.Spec
+    spec: claims.Spec
     versions: dict
 
     @property
     def best(self):
-        """The version at the largest profile that was run, or None."""
+        """The version of the largest profile that was run, whose verdict counts, or None."""
         return next(reversed(self.versions.values()), None)
 
     @property
     def verdict(self):
-        """The verdict that counts: at the largest profile of a size that can decide; a smoke run decides nothing."""
-        return self.best.verdict if self.best and self.best.record else UNRUN
+        return self.best.verdict if self.best else UNRUN
+
+    @property
+    def summary(self):
+        """What the notebook says of its results: paragraphs of Markdown."""
+        return (self.best.record or {}).get("summary") or [] if self.best else []
 
     def page(self, version=None):
         """The page of a version (default: the best), relative to the site's root and without suffix; None if none."""
@@ -49,156 +68,92 @@ class Entry:
             return None
         return f"claims/{self.spec.id}" + ("" if version is self.best else f"-{version.profile}")
 
-    @property
-    def keys(self):
-        """[(name, measured, reference)] of the numbers that say most: beside the paper's, or what was required."""
-        return key_numbers(self.best.record) if self.best and self.best.record else []
-
 
 def load(figures):
     """Entries of all registered claims, in the order of registration. figures: the folder of committed records.
 
-    Raises ClaimError where a record or an executed notebook cannot be read.
+    Raises ClaimError where a record cannot be read.
     """
-    return [Entry(spec, _versions(spec, Path(figures))) for spec in checks.registry().values()]
+    return [Entry(spec, _versions(spec, Path(figures))) for spec in claims.registry().values()]
 
 
 def _versions(spec, figures):
     versions = {}
-    if spec.path.exists() and checks.is_as_stored(spec.id):
-        versions["smoke"] = Version("smoke", spec.path, _stored_verdict(spec))
     for profile in COMMITTED:
         folder, notebook = figures / profile / spec.id, figures / profile / spec.notebook / "notebook.ipynb"
         if (folder / "result.json").exists() and notebook.exists():
             record = complete(read_json(folder / "result.json"), folder / "result.json")
-            versions[profile] = Version(profile, notebook, record["verdict"], record, folder)
+            versions[profile] = Version(profile, notebook, record, folder)
+    if not versions and spec.path.exists() and claims.is_as_stored(spec.id):
+        versions["smoke"] = Version("smoke", spec.path)
     return versions
+
+
+@contextlib.contextmanager
+def naming(path):
+    """Says of which file it is that something is missing or has another form than it is shown in."""
+    try:
+        yield
+    except _FAULTS as error:
+        words = f"{type(error).__name__}: {error}"[:300].replace("\n", " ")
+        raise ClaimError(f"{path} cannot be shown ({words}); run the claim again") from error
 
 
 def read_json(path):
     """The content of a JSON file. Raises ClaimError where it is not readable, or no UTF-8 can hold its texts."""
-    try:
+    with naming(path):
         content = json.loads(path.read_text(encoding="utf-8"))
         json.dumps(content, ensure_ascii=False).encode()
         return content
-    except (OSError, ValueError, RecursionError) as error:
-        raise ClaimError(f"{path} is not readable ({error}); run the claim again") from error
 
 
 def read_notebook(path):
     """The content of a notebook file. Raises ClaimError where it is none."""
-    from nbformat.validator import ValidationError, get_validator
-
     notebook = read_json(path)
     try:
         get_validator(4, 5).validate(notebook)
     except ValidationError as error:
-        raise ClaimError(f"{path} is not a notebook ({error.message}); run the claim again") from error
+        raise ClaimError(f"{path} is not a notebook ({error.message:.300}); run the claim again") from error
     return notebook
 
 
 def complete(record, where):
-    """The record, if all that is shown of it is there and has its form. Raises ClaimError otherwise."""
-    given = record if isinstance(record, dict) else {}
-    if missing := SHOWN.keys() - given.keys():
-        raise ClaimError(f"the record {where} lacks {', '.join(sorted(missing))}; run the claim again")
-    for name, fits in SHOWN.items():
-        if not fits(given[name]):
-            raise ClaimError(f"the record {where} has the {name} {reprlib.repr(given[name])}; run the claim again")
+    """The record, once its verdict, checks, numbers and names have been put into words. Raises ClaimError."""
+    with naming(f"the record {where}"):
+        if record["verdict"] not in claims.VERDICTS:
+            raise ValueError(f"the verdict is {record['verdict']!r}")
+        for row in record["checks"]:
+            words = row["name"], row["wording"], claims.outcome(row), required(row), number(row["value"])
+            "".join((*words, claims.TAGS[row["tag"]], number(row["paper_value"])))
+        for name, row in record["metrics"].items():
+            "".join((name, number(row["value"]), number(row["paper"])))
+        if wrong := [name for name in record["figures"] if not _FILE.fullmatch(name)]:
+            raise ValueError(f"a figure is named {wrong[0]!r}")
     return record
 
 
-def _is(*types):
-    return lambda value: isinstance(value, types)
+def key_number(record):
+    """(words, measured, reference) of the number that says most where a page has no words of its own, or None.
 
-
-def _is_number(value):
-    return isinstance(value, int | float) and abs(value) <= sys.float_info.max  # neither NaN nor too long an integer
-
-
-def _is_measured(value):
-    return value is None or _is_number(value)
-
-
-def _is_check(row):
-    """Whether a row has all of a check, its threshold being a pair where its relation is "in"."""
-    if not _fits(row, _CHECK):
-        return False
-    numbers = row["threshold"] if row["relation"] == "in" else [row["threshold"]]
-    return isinstance(numbers, list) and len(numbers) == 1 + (row["relation"] == "in") and all(map(_is_number, numbers))
-
-
-def _is_figure(name):
-    return isinstance(name, str) and re.fullmatch(r"[\w-]+\.png", name)  # it is part of paths and addresses
-
-
-def _fits(row, form):
-    return isinstance(row, dict) and all(name in row and fits(row[name]) for name, fits in form.items())
-
-
-def _each(fits):
-    return lambda rows: isinstance(rows, list) and all(map(fits, rows))
-
-
-_CHECK = {
-    "name": _is(str), "tag": list(checks.TAGS).__contains__, "wording": _is(str), "value": _is_measured,
-    "relation": _is(str), "threshold": _is(int, float, list), "holds": _is(bool), "applies": _is(bool),
-    "paper_value": _is_measured, "superseded_by": _is(str), "reason": _is(str),
-}  # fmt: skip
-_METRIC = {"value": _is_measured, "paper": _is_measured}
-_DATA = {"name": _is(str), "stand_in": _is(str, type(None))}
-# What is shown of a record, and whether it has the form that it is shown in.
-SHOWN = {
-    "verdict": checks.VERDICTS.__contains__,
-    "checks": _each(_is_check),
-    "metrics": lambda rows: isinstance(rows, dict) and all(_fits(row, _METRIC) for row in rows.values()),
-    "parameters": _is(dict),
-    "figures": _each(_is_figure),
-    "series": _is(list),
-    "seeds": _is(list),
-    "data": _each(lambda row: _fits(row, _DATA)),
-    "seconds": _is_number,
-    "peak_bytes": _is_number,
-    "device": _is(str),
-    "versions": _is(dict),
-    "git": _is(str, type(None)),
-}
-
-
-def _stored_verdict(spec):
-    """The verdict in the table that the notebook's stored outputs print for this claim."""
-    outputs = [o for c in read_notebook(spec.path)["cells"] for o in c.get("outputs", [])]
-    text = "\n".join("".join(o.get("data", {}).get("text/plain", "")) for o in outputs)
-    found = re.search(rf"^{re.escape(spec.id)}  \[smoke\]  (.+)$", text, re.MULTILINE)
-    return found[1].lower() if found else UNRUN
-
-
-def key_numbers(record):
-    """The numbers of a record for one line of a table: [(name, measured, reference)], at most two.
-
-    One check: with the paper's value if there is such, or the first of the deciding ones that fails, or the first of
-    them. And the first metric for which the paper prints a number.
+    The first that applies: a check or metric beside the paper's value, a deciding check that fails, a deciding check.
     """
     applying = [row for row in record["checks"] if row["applies"]]
     deciding = [row for row in applying if row["tag"] in "RNC"]
-    printed = [row for row in applying if row["paper_value"] is not None]
-    failing = [row for row in deciding if row["holds"] == (row["tag"] == "C")]
-    found = []
-    for row in (printed or failing or [r for r in deciding if r["tag"] == "R"] or deciding)[:1]:
-        reference = f"paper {number(row['paper_value'])}" if printed else f"required {required(row)}"
-        found.append((row["name"], number(row["value"]), reference))
-    for name, row in record["metrics"].items():
-        if row["paper"] is not None and not printed:
-            found.append((name, number(row["value"]), f"paper {number(row['paper'])}"))
-            break
-    return found
+    printed = [(row["wording"], row["value"], row["paper_value"]) for row in applying]
+    printed += [(name, row["value"], row["paper"]) for name, row in record["metrics"].items()]
+    for name, value, paper in printed:
+        if paper is not None:
+            return name, number(value), f"paper {number(paper)}"
+    for row in sorted(deciding, key=lambda row: row["holds"] != (row["tag"] == "C")):
+        return row["wording"], number(row["value"]), f"required {required(row)}"
+    return None
 
 
 def number(value):
     """Three significant digits; what rounding leaves of zero differs between machines and is called so."""
     if value is None:
         return "nan"
-    return "rounding" if 0 < abs(value) < render.ROUNDING else f"{value:.3g}"
+    return "rounding" if 0 < abs(value) < claims.ROUNDING else f"{value:.3g}"
 
 
 def required(check):
