@@ -13,7 +13,7 @@ from toy_claim import CLAIM, cells
 from overparam import paths
 from overparam.errors import ClaimError, RunFailed
 from overparam.record import checks
-from overparam.run.site import build, pages, records, reference
+from overparam.run.site import build, pages, records
 from overparam.run.site.build import _thumbnail
 
 HTML = '"\'></td></table></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
@@ -41,16 +41,16 @@ def site(toy, figures, monkeypatch, tmp_path):
     """A site of one claim of which every text is hostile."""
     text = json.dumps(HOSTILE)
     check = f'tag = "R", wording = {text}, relation = "<=", threshold = 1.0, superseded_by = {text}, reason = {text}'
-    table = f"title = {text}\nsource = {text}\nkind = {text}\nchecks = [{{name = {text}, {check}}}]\n"
+    table = f"title = {text}\nsource = {text}\nkind = {text}\nsizes = {text}\nchecks = [{{name = {text}, {check}}}]\n"
     toy.write(registered=f"[{CLAIM}]\n{table}", profiles=f"[{CLAIM}.laptop]\nn = 6")
     notebook = hostile_notebook()
     toy.notebook.write_text(notebook)
-    rows = [
-        vars(check) | {"profiles": ["laptop"], "value": 2.0, "holds": False, "applies": True}
-        for check in checks.spec(CLAIM).checks
-    ]
-    record = dict.fromkeys(("claim", "title", "source", "kind", "device", "git", "fingerprint"), HOSTILE) | {
+    measured = {"profiles": ["laptop"], "value": 2.0, "holds": False, "applies": True, "added": HOSTILE}
+    rows = [vars(check) | measured for check in checks.spec(CLAIM).checks]
+    texts = ("claim", "title", "source", "kind", "profile", "device", "git", "fingerprint", "sizes", "reduced")
+    record = dict.fromkeys(texts, HOSTILE) | {
         "verdict": "not reproduced", "checks": rows, "metrics": {HOSTILE: {"value": 1.0, "paper": 2.0}},
+        "summary": [HOSTILE, HOSTILE], "tables": [HOSTILE],
         "parameters": {HOSTILE: HOSTILE}, "versions": {HOSTILE: HOSTILE}, "figures": ["a.png"], "series": [HOSTILE],
         "seeds": [HOSTILE], "data": [{"name": HOSTILE, "stand_in": HOSTILE}], "seconds": 1.0, "peak_bytes": 1,
     }  # fmt: skip
@@ -60,7 +60,7 @@ def site(toy, figures, monkeypatch, tmp_path):
     (folder / "notebook.ipynb").write_text(notebook)
     Image.new("RGB", (8, 8)).save(folder / "a.png")
     (folder / "secret.png").symlink_to("/etc/hostname")
-    monkeypatch.setattr(reference, "pages", lambda: {"index.md": "# The library\n"})
+    monkeypatch.setattr(pages, "LIBRARY", ())
     with pytest.raises(RunFailed, match="has faults"):  # Sphinx warns of links that lead nowhere
         build(tmp_path / "site", figures, jobs=1)
     return tmp_path / "site" / "html"
@@ -73,7 +73,7 @@ def hostile_notebook():
         kind: HTML for kind in ("text/html", "text/markdown", "text/latex", "image/svg+xml", "application/javascript")
     }
     notebook["cells"][1] |= {"source": f"# {HOSTILE}\nopen('run', 'w')", "execution_count": 1, "outputs": [
-        {"output_type": "display_data", "metadata": {}, "data": data | {"text/plain": HTML}},
+        {"output_type": "display_data", "metadata": {}, "data": data | {"text/markdown": HOSTILE, "text/plain": HTML}},
         {"output_type": "stream", "name": "stdout", "text": HOSTILE},
     ]}  # fmt: skip
     own = {"cell_type": "markdown", "metadata": {}, "id": "m", "source": f"# Title\n\n{HOSTILE}"}
@@ -88,7 +88,7 @@ def hostile_notebook():
 
 
 def test_a_built_site_shows_hostile_texts_and_nothing_of_them_acts(site):
-    shown = {"index.html", f"papers/{CLAIM.split('-')[0]}.html", f"claims/{CLAIM}.html", f"claims/{CLAIM}-smoke.html"}
+    shown = {"index.html", f"papers/{CLAIM.split('-')[0]}.html", f"claims/{CLAIM}.html"}
     for page in site.rglob("*.html"):
         soup = BeautifulSoup(page.read_text(), "html.parser")
         assert soup.select(ACTING) == [], page
@@ -143,5 +143,5 @@ def test_a_figures_name_is_no_path(name):
     record = json.loads(
         (paths.ROOT / "figures" / "laptop" / "arora2019-fig1-convergence-labels" / "result.json").read_text()
     )
-    with pytest.raises(ClaimError, match="the record x has the figures"):
+    with pytest.raises(ClaimError, match="the record x cannot be shown"):
         records.complete(record | {"figures": [name]}, "x")

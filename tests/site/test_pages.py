@@ -1,6 +1,7 @@
 """The built pages, as files and in a real browser."""
 
 import json
+import re
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -9,25 +10,17 @@ from bs4 import BeautifulSoup
 
 from overparam.paths import ROOT
 from overparam.record import checks
-from overparam.run.site import records
+from overparam.run.site import pages, records
 
 pytestmark = pytest.mark.timeout(600)  # the first one builds the site
 ENTRIES = records.load(ROOT / "figures")
-PAPERS = sorted({entry.spec.paper for entry in ENTRIES})
-SAMPLE = next(entry for entry in ENTRIES if entry.best.record)
-LOOKED_AT = ["index", SAMPLE.page(), f"papers/{SAMPLE.spec.paper}", "glossary", "reference/overparam.bounds.arora2019"]
-RAW_TEX = r"""() => {
-  const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT), found = [];
-  while (walker.nextNode()) {
-    const node = walker.currentNode;
-    if (node.parentElement.closest("pre, code, script, style, mjx-container")) continue;
-    if (/\\[a-zA-Z(\[]|\$/.test(node.data)) found.push(node.data.trim());
-  }
-  return found.concat([...document.querySelectorAll("mjx-merror, .math.notranslate:not(:has(mjx-container))")]
-    .map((node) => node.outerHTML.slice(0, 200)));
-}"""
+PAPERS = {entry.spec.paper: entry for entry in ENTRIES}
+SAMPLE = next(entry for entry in ENTRIES if entry.summary or entry is ENTRIES[-1])
+LOOKED_AT = ["index", "glossary", "reference/bounds", f"papers/{SAMPLE.spec.paper}", SAMPLE.page()]
 BROKEN_PICTURES = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+TYPESET = "() => window.MathJax?.startup?.promise.then(() => null)"
+FAULTY = "() => [...document.querySelectorAll('mjx-merror, .math.notranslate:not(:has(mjx-container))')].map(String)"
 
 
 class Visitor:
@@ -35,8 +28,7 @@ class Visitor:
 
     def __init__(self, chromium, root, width=1440, mode="light"):
         self.root, self.faults = root, []
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=mode)
-        self.page = context.new_page()
+        self.page = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=mode).new_page()
         self.page.on("request", self._request)
         self.page.on("requestfailed", lambda r: self.faults.append(f"not there: {r.url}"))
         self.page.on("console", lambda m: self.faults.append(m.text) if m.type in ("error", "warning") else None)
@@ -48,7 +40,7 @@ class Visitor:
 
     def open(self, name):
         self.page.goto(f"file://{self.root}/{name}.html")
-        self.page.evaluate("() => window.MathJax?.startup?.promise.then(() => null)")
+        self.page.evaluate(TYPESET)
         return self.page
 
 
@@ -59,9 +51,9 @@ def soups(built):
     return {str(f.relative_to(built)): BeautifulSoup(f.read_text(encoding="utf-8"), "html.parser") for f in files}
 
 
-def test_every_link_picture_and_download_is_there(built, soups):
+def test_every_link_picture_and_download_is_there_and_every_page_is_small(built, soups):
     anchors = {name: {tag["id"] for tag in soup.find_all(id=True)} for name, soup in soups.items()}
-    broken = []
+    broken = [name for name in soups if (built / name).stat().st_size > 3e6]
     for name, soup in soups.items():
         for tag in soup.find_all(["a", "img", "script", "link"]):
             address = tag.get("href") or tag.get("src") or ""
@@ -76,11 +68,7 @@ def test_every_link_picture_and_download_is_there(built, soups):
     assert broken == []
 
 
-def test_every_page_is_small(built, soups):
-    assert max((built / name).stat().st_size for name in soups) < 3e6
-
-
-def test_every_claim_has_its_page_with_verdict_provenance_and_downloads(built, soups):
+def test_every_claim_shows_its_record_and_the_totals_are_those_of_the_records(built, soups):
     for entry in ENTRIES:
         for version in entry.versions.values():
             soup = soups[f"{entry.page(version)}.html"]
@@ -89,17 +77,15 @@ def test_every_claim_has_its_page_with_verdict_provenance_and_downloads(built, s
             assert head.select_one("[aria-current=page] .verdict").text == version.verdict
             assert f"overparam run {entry.spec.id} --profile {version.profile}" in head.text
             downloads = {a["href"].rpartition("/")[2] for a in head.select(".downloads a")}
-            assert "notebook.ipynb" in downloads
+            assert downloads == {"notebook.ipynb", *version.files}
             if version.record:
-                assert {"result.json", "series.npz"} <= downloads
                 shown = {row.select_one("th code").text for row in head.select(".checks tbody tr")}
                 assert shown == {row["name"] for row in version.record["checks"]}
                 assert version.record["device"] in soup.select_one("dl.record").text
                 copy = built / "records" / version.profile / entry.spec.id / "result.json"
                 assert json.loads(copy.read_text()) == version.record
-
-
-def test_the_totals_are_those_of_the_records(soups):
+        text = soups[f"papers/{entry.spec.paper}.html"].text
+        assert text.count(entry.spec.title) >= 1 + (entry.verdict not in ("reproduced", records.UNRUN))
     for row in soups["index.html"].select(".totals tbody tr"):
         paper = row.select_one("a")["href"].removeprefix("papers/").removesuffix(".html")
         own = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
@@ -107,89 +93,95 @@ def test_the_totals_are_those_of_the_records(soups):
         assert counts == [own.count(word) for word in (*checks.VERDICTS, records.UNRUN)] + [len(own)]
 
 
-def test_a_paper_page_explains_every_claim_that_is_not_reproduced(soups):
-    for paper in PAPERS:
-        text = soups[f"papers/{paper}.html"].text
-        for entry in ENTRIES:
-            if entry.spec.paper == paper and entry.verdict not in ("reproduced", records.UNRUN):
-                assert text.count(entry.spec.title) >= 2, entry.spec.id
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_formulas_pictures_and_console_of_all_pages_of_a_paper(chromium, built, paper):
+def test_every_formula_of_every_page_is_typeset(chromium, built, soups):
+    formulas, untouched = set(), []
+    for name, soup in soups.items():
+        article = soup.select_one("article") or soup
+        formulas |= {str(tag.extract()) for tag in article.select(".math.notranslate")}
+        for tag in article.select("pre, code, script, style, .sig, [id^=overparam]"):
+            tag.decompose()  # the library's docstrings are plain text
+        untouched += [f"{name}: {text.strip()}" for text in article.find_all(string=re.compile(r"\\[a-zA-Z(\[]|\$"))]
+    assert untouched == []
+    assert len(formulas) > 1000
+    scripts = [str(tag) for tag in soups["glossary.html"].select("script") if "athjax" in str(tag).lower()]
+    page = f"<!doctype html><meta charset=utf-8>{''.join(scripts)}<body>{'<br>'.join(sorted(formulas))}</body>"
+    (built / "formulas.html").write_text(page, encoding="utf-8")
     visitor = Visitor(chromium, built)
-    for name in [f"papers/{paper}"] + [e.page() for e in ENTRIES if e.best and e.spec.paper == paper]:
-        page = visitor.open(name)
-        assert page.evaluate(RAW_TEX) == [], name
-        assert page.evaluate(BROKEN_PICTURES) == [], name
-        assert page.evaluate(WIDER) == 0, name
-        assert visitor.faults == [], name
-    visitor.page.context.close()
+    assert visitor.open("formulas").locator("mjx-container").count() >= len(formulas)
+    assert visitor.page.evaluate(FAULTY) == []
+    assert visitor.faults == []
+    (built / "formulas.html").unlink()
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize(("width", "mode"), [(390, "dark"), (1440, "light")])
 def test_pages_are_readable_and_accessible(chromium, built, width, mode):
     visitor = Visitor(chromium, built, width, mode)
     for name in LOOKED_AT:
         page = visitor.open(name)
-        assert page.evaluate(WIDER) == 0, name
-        assert page.evaluate(RAW_TEX) == [], name
         found = Axe().run(page, options={"preload": False})
         assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-    assert page.evaluate("document.documentElement.dataset.theme") == mode
+        assert page.evaluate("document.documentElement.dataset.theme") == mode
+    others = [f"reference/{folder}" for folder in pages.LIBRARY]
+    others += [name for paper, entry in PAPERS.items() for name in (f"papers/{paper}", entry.page())]
+    for name in LOOKED_AT + others:
+        page = visitor.open(name)
+        assert page.evaluate(WIDER) == 0, name
+        assert page.evaluate(BROKEN_PICTURES) == [], name
     assert visitor.faults == []
-    visitor.page.context.close()
 
 
 def shown(page):
     return page.locator("#claims tbody tr:visible").count()
 
 
-def test_the_dashboard_filters_by_paper_verdict_kind_and_text(chromium, built):
+def test_the_dashboard_filters_keeps_its_state_in_the_address_and_sorts_by_keyboard(chromium, built):
     page = Visitor(chromium, built).open("index")
     assert shown(page) == len(ENTRIES)
-    page.select_option("[name=paper]", SAMPLE.spec.paper)
-    assert shown(page) == sum(e.spec.paper == SAMPLE.spec.paper for e in ENTRIES)
+    page.select_option("[name=paper]", "arora2019")
     page.select_option("[name=verdict]", "reproduced")
     page.select_option("[name=kind]", "lemma")
-    wanted = (SAMPLE.spec.paper, "reproduced", "lemma")
+    wanted = ("arora2019", "reproduced", "lemma")
     count = sum((e.spec.paper, e.verdict, e.spec.kind) == wanted for e in ENTRIES)
     assert shown(page) == count > 0
     assert page.locator("#filters output").inner_text() == f"{count} of {len(ENTRIES)} claims"
+    page.reload()
+    assert shown(page) == count
     page.click("text=Clear")
     page.fill("[name=text]", SAMPLE.spec.checks[0].wording[:40])
     page.wait_for_function("document.querySelector('#claims tbody tr[hidden]')")
     assert 1 <= shown(page) < len(ENTRIES)
     page.goto(page.url.partition("#")[0] + "#verdict=partly")
     assert shown(page) == sum(e.verdict == "partly" for e in ENTRIES)
-
-
-def test_the_dashboard_sorts_by_keyboard_and_links_to_its_claims(chromium, built):
-    page = Visitor(chromium, built).open("index")
-    kinds = page.locator("#claims td.kind")
-    header = page.get_by_role("button", name="Kind")
-    header.focus()
+    page.get_by_role("button", name="Kind").focus()
     page.keyboard.press("Enter")
-    assert kinds.all_inner_texts() == sorted(e.spec.kind for e in ENTRIES)
+    assert page.locator("#claims td.kind").all_inner_texts() == sorted(e.spec.kind for e in ENTRIES)
     page.keyboard.press("Enter")
-    assert kinds.all_inner_texts() == sorted((e.spec.kind for e in ENTRIES), reverse=True)
-    page.fill("[name=text]", SAMPLE.spec.id)
+    assert page.locator("#claims td.kind").all_inner_texts()[0] == max(e.spec.kind for e in ENTRIES)
+    page.goto(page.url.partition("#")[0] + f"#text={SAMPLE.spec.id}")
     page.locator("#claims tbody th a >> visible=true").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{SAMPLE.page()}.html")
 
 
-def test_without_scripts_the_dashboard_is_a_plain_table(chromium, built):
+def test_without_scripts_the_dashboard_is_a_plain_table_and_the_search_needs_no_server(chromium, built):
     page = chromium.new_context(java_script_enabled=False).new_page()
     page.goto(f"file://{built}/index.html")
     assert page.locator("#claims tbody tr").count() == len(ENTRIES)
     assert not page.locator("#filters").is_visible()
-
-
-def test_the_search_page_finds_texts_of_notebooks(chromium, built):
     visitor = Visitor(chromium, built)
     visitor.page.goto(f"file://{built}/search.html?q=Rademacher")
     visitor.page.wait_for_selector("#search-results li a")
     assert visitor.page.locator("#search-results li a[href*=claims]").count() > 0
     assert visitor.faults == []
+
+
+def test_the_reference_has_every_module_of_the_library_and_its_public_names(soups):
+    for folder in pages.LIBRARY:
+        shown = {tag["id"] for tag in soups[f"reference/{folder}.html"].select("[id^='overparam.']")}
+        files = [f for f in (ROOT / "lib" / "overparam" / folder).rglob("*.py") if not f.stem.startswith("_")]
+        for file in files:
+            module = ".".join(file.relative_to(ROOT / "lib").with_suffix("").parts)
+            public = re.findall(r"^(?:def|class) ([A-Za-z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert {f"{module}.{name}" for name in public} <= shown, module
+    text = soups["reference/bounds.html"].text
+    assert "√(2 yᵀ H⁻¹ y / n), the complexity measure of the labels y." in text

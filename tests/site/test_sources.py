@@ -1,4 +1,4 @@
-"""What the pages are made from: key numbers, stored verdicts, escaping, formulas."""
+"""What the pages are made from: records in short, the largest size, escaping, and files that are broken."""
 
 import json
 import re
@@ -8,150 +8,102 @@ from bs4 import BeautifulSoup
 
 from overparam import paths
 from overparam.errors import ClaimError, OverparamError
-from overparam.record import checks
-from overparam.run.site import formulas, pages, records, reference
+from overparam.run.site import pages, records
 from overparam.run.site.build import write_sources
 
-HOSTILE = '<img src=x onerror="alert(1)"> `x` $a_b$ {ref}`y` ``````````\n# z'
 CLAIM = "arora2019-fig1-convergence-labels"
 
 
-def check(name, tag="R", *, value=1.0, holds=True, applies=True, paper_value=None):
-    row = {"name": name, "tag": tag, "wording": name, "value": value, "relation": ">=", "threshold": 2.0}
-    return row | {
-        "holds": holds, "applies": applies, "paper_value": paper_value, "superseded_by": "", "reason": "",
-    }  # fmt: skip
-
-
-def record(*checks, **metrics):
-    return {"checks": list(checks), "metrics": {k: {"value": v[0], "paper": v[1]} for k, v in metrics.items()}}
-
-
-def test_the_key_number_is_the_one_beside_the_papers():
-    found = records.key_numbers(record(check("a"), check("b", value=0.5, paper_value=0.25), c=(1, 2)))
-    assert found == [("b", "0.5", "paper 0.25")]
-
-
-def test_the_key_number_is_else_what_failed_and_a_number_that_the_paper_prints():
-    found = records.key_numbers(record(check("a"), check("b", "N", holds=False), c=(3, None), d=(4, 5)))
-    assert found == [("b", "1", "required ≥ 2"), ("d", "4", "paper 5")]
-    assert records.key_numbers(record(check("i", "I"), check("a", applies=False), check("b"))) == [
-        ("b", "1", "required ≥ 2")
-    ]
-    assert records.key_numbers(record(check("c", "C", holds=False), check("r")))[0][0] == "r"
-    assert records.key_numbers(record(check("i", "I"))) == []
-
-
-def test_numbers_that_rounding_leaves_are_called_so():
-    assert [records.number(x) for x in (None, 0.0, 1e-17, -3.14159)] == ["nan", "0", "rounding", "-3.14"]
-
-
-def test_smoke_verdicts_are_those_that_the_notebooks_print():
-    entries = {entry.spec.id: entry for entry in records.load(paths.ROOT / "figures")}
-    for claim in (CLAIM, "guo2024-fig4-lstm", "guo2024-fig4-vit"):  # the last two share a notebook
-        assert entries[claim].versions["smoke"].verdict in checks.VERDICTS
-    assert entries[CLAIM].best.profile in ("laptop", "paper")
-    assert entries[CLAIM].page() == f"claims/{CLAIM}"
-    assert entries[CLAIM].page(entries[CLAIM].versions["smoke"]) == f"claims/{CLAIM}-smoke"
-
-
-def copy_of_one_record(figures, **changed):
-    folder = figures / "laptop" / CLAIM
-    folder.mkdir(parents=True)
+@pytest.fixture
+def copied(figures):
+    """A function that puts a copy of one record, with changes, at a size."""
     source = paths.ROOT / "figures" / "laptop" / CLAIM
-    for name in ("notebook.ipynb", "series.npz", *(f.name for f in source.glob("*.png"))):
-        (folder / name).write_bytes((source / name).read_bytes())
-    content = json.loads((source / "result.json").read_text()) | changed
-    (folder / "result.json").write_text(json.dumps(content))
-    return content
+
+    def put(profile="laptop", **changed):
+        folder = figures / profile / CLAIM
+        folder.mkdir(parents=True)
+        for file in source.iterdir():
+            (folder / file.name).write_bytes(file.read_bytes())
+        content = json.loads((source / "result.json").read_text()) | changed
+        (folder / "result.json").write_text(json.dumps(content))
+        return folder
+
+    return put
 
 
-def test_without_a_record_a_claim_is_not_run(figures):
-    copy_of_one_record(figures)
-    verdicts = {entry.spec.id: entry.verdict for entry in records.load(figures)}
-    assert verdicts.pop(CLAIM) in checks.VERDICTS
-    assert set(verdicts.values()) == {records.UNRUN}
+def test_the_largest_size_counts_and_without_a_record_nothing_is_decided(copied, figures, monkeypatch):
+    monkeypatch.setattr(records, "COMMITTED", ("laptop", "desk", "paper"))
+    copied("desk", verdict="partly")
+    copied("laptop")
+    entries = {entry.spec.id: entry for entry in records.load(figures)}
+    entry = entries.pop(CLAIM)
+    assert (entry.verdict, entry.best.profile, list(entry.versions)) == ("partly", "desk", ["laptop", "desk"])
+    assert (entry.page(), entry.page(entry.versions["laptop"])) == (f"claims/{CLAIM}", f"claims/{CLAIM}-laptop")
+    assert {other.verdict for other in entries.values()} == {records.UNRUN}
+    assert {profile for other in entries.values() for profile in other.versions} == {"smoke"}
 
 
-def test_an_unreadable_record_is_named(figures):
-    copy_of_one_record(figures)
-    (figures / "laptop" / CLAIM / "result.json").write_text("{")
-    with pytest.raises(ClaimError, match=CLAIM):
-        records.load(figures)
+def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, figures):
+    folder = copied(summary=[r"At $\alpha = 1$ it **holds**, see [this](x).", "More."], sizes="because of memory")
+    record = json.loads((folder / "result.json").read_text())
+    record["checks"][0] |= {"undecided": True, "holds": False, "spread": [0.5, 2.5], "added": "a second look"}
+    (folder / "result.json").write_text(json.dumps(record))
+    (folder / "runs.csv").write_text("n,loss\n1,2\n")
+    env, (entry,) = pages.environment(), [e for e in records.load(figures) if e.spec.id == CLAIM]
+    index = BeautifulSoup(pages.dashboard(env, [entry], pages.papers()), "html.parser")
+    assert index.select_one(".keys").text.strip() == "At α = 1 it holds, see this."
+    page = json.loads(pages.claim_page(env, entry, entry.best, pages.executed(entry.best), ("Arora", "", "")))
+    head = "".join(page["cells"][0]["source"])
+    assert r"At $\alpha = 1$ it **holds**" in head
+    soup = BeautifulSoup(head, "html.parser")
+    assert "because of memory" in soup.text
+    assert soup.select_one("td.undecided").text == "undecided"
+    assert soup.select_one("mark").text == "decided after the result: a second look"
+    assert "runs.csv" in [a.text for a in soup.select(".downloads a")]
 
 
-@pytest.mark.parametrize("content", ["[]", '{"verdict": "reproduced"}', None])
-def test_an_incomplete_record_or_a_broken_picture_is_named(content, figures, tmp_path):
-    copy_of_one_record(figures)
-    folder = figures / "laptop" / CLAIM
-    broken = next(folder.glob("*.png")) if content is None else folder / "result.json"
-    broken.write_text(content or "no picture")
-    with pytest.raises(ClaimError, match=re.escape(str(broken))):
+def test_the_key_number_is_beside_the_papers_or_else_what_failed():
+    def check(name, tag="R", *, holds=True, paper=None):
+        row = {"wording": name, "tag": tag, "value": 1.0, "relation": ">=", "threshold": 2.0, "applies": True}
+        return row | {"holds": holds, "paper_value": paper}
+
+    def key(*checks, **metrics):
+        metrics = {name: {"value": 3, "paper": paper} for name, paper in metrics.items()}
+        return records.key_number({"checks": checks, "metrics": metrics})
+
+    assert key(check("a"), check("b", paper=0.25), c=2)[::2] == ("b", "paper 0.25")
+    assert key(check("a", holds=False), c=None, d=5) == ("d", "3", "paper 5")
+    assert key(check("i", "I"), check("a"), check("b", holds=False))[0] == "b"
+    assert key(check("c", "C", holds=False), check("r"))[0] == "c"
+    assert key(check("i", "I")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("result.json", "{"),
+        ("result.json", "[]"),
+        ("result.json", '{"verdict": "reproduced"}'),
+        ("notebook.ipynb", '{"cells": 1}'),
+        ("loss.png", "no picture"),
+    ],
+)
+def test_a_broken_file_is_named(name, content, copied, figures, tmp_path):
+    (copied() / name).write_text(content)
+    with pytest.raises(ClaimError, match=rf"{CLAIM}/{re.escape(name)}"):
         write_sources(tmp_path / "source", figures)
 
 
-def test_what_looks_like_html_in_a_record_stays_text(figures, tmp_path):
-    """Titles, wordings, names and devices are data: no tag of theirs reaches a page."""
-    content = copy_of_one_record(figures, device=HOSTILE)
-    content["checks"][0]["wording"] = HOSTILE
-    content["metrics"] = {HOSTILE: {"value": 1.0, "paper": 2.0}}
-    (figures / "laptop" / CLAIM / "result.json").write_text(json.dumps(content))
-    write_sources(tmp_path / "source", figures)
-    texts = [(tmp_path / "source" / "index.md").read_text()]
-    cells = json.loads((tmp_path / "source" / "claims" / f"{CLAIM}.ipynb").read_text())["cells"]
-    texts += ["".join(cells[i]["source"]) for i in (0, -1)]
-    for text in texts:
-        assert BeautifulSoup(text, "html.parser").find("img", src="x") is None
-        assert not re.search(r"^`{10}\s*\n# z", text, re.MULTILINE)
-    assert all("&lt;img src=x" in text for text in texts)
-
-
-def test_literal_text_survives_markdown():
-    shown = pages.literal(HOSTILE)
-    assert "\n" not in shown
-    assert re.sub(r"\\(.)", r"\1", shown) == " ".join(HOSTILE.split())
-    assert not re.search(r"(?<!\\)[<`$*_#{\[]", shown)
+def test_a_record_without_a_part_that_is_shown_is_named(copied, figures, tmp_path):
+    folder = copied()
+    record = json.loads((folder / "result.json").read_text())
+    del record["device"]
+    (folder / "result.json").write_text(json.dumps(record))
+    with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json .*device"):
+        write_sources(tmp_path / "source", figures)
 
 
 def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "SITE", tmp_path)
     with pytest.raises(OverparamError, match=r"papers/\w+\.md is missing"):
         pages.papers()
-
-
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        ("C n⁶ / (λ₀⁴ κ² δ³)", r"Cn^{6}/(\lambda_{0}^{4}\kappa^{2}\delta^{3})"),
-        ("√(2 yᵀ H⁻¹ y / n)", r"\sqrt{2y^{\top}H^{-1}y/n}"),
-        ("C1 ‖W^(t)‖_2 ≤ m^(1/2)", r"C_{1}\|W^{(t)}\|_{2}\lem^{1/2}"),
-        ("√log(1/δ) + √m/n", r"\sqrt{\log(1/\delta)}+\sqrt{m}/n"),
-        ("min{C1 a, ε}", r"\min\{C_{1}a,\varepsilon\}"),
-    ],
-)
-def test_formulas_of_docstrings_become_latex(formula, expected):
-    assert formulas.latex(formula).replace(" ", "") == expected
-
-
-def test_only_formulas_are_taken_for_formulas():
-    assert formulas.leading_formula("C λ₀ / n², the largest step size. Source.") == (
-        "C λ₀ / n²",
-        "the largest step size. Source.",
-    )
-    for text in ("The loss of a net.", "Whether n ≥ 2 holds.", "(n, d) of inputs, unit norm."):
-        assert formulas.leading_formula(text) == (None, text)
-
-
-def test_every_bound_that_begins_with_a_formula_shows_it_with_even_brackets():
-    shown = [t for n, t in reference.pages().items() if n.startswith("overparam.bounds.")]
-    found = [f for text in shown for f in re.findall(r"\$\$\n(.+)\n\$\$", text)]
-    assert len(found) > 100
-    for formula in found:
-        assert formula.count("{") == formula.count("}"), formula
-        assert not re.search(r"[\^_]{2}|[\^_]$", formula), formula
-
-
-def test_the_reference_names_every_public_function():
-    page = reference.pages()["overparam.record.claims.md"]
-    assert all(f"`{name}`" in page for name in ("Claim", "verdict", "spec", "check", "report"))
-    assert "`_plain`" not in page

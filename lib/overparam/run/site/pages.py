@@ -10,7 +10,7 @@ import jinja2
 
 from ... import paths
 from ...errors import OverparamError
-from ...record import claims
+from ...record import checks, render
 from . import records
 
 LIBRARY = ("models", "training", "theory", "bounds", "data", "record")  # a page of the reference for each folder
@@ -25,9 +25,10 @@ def environment():
     env = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    env.filters.update(number=records.number, required=records.required, state=claims.outcome, plain=plain)
+    env.filters.update(number=render.number, measured=render.measured, required=render.required, state=render.outcome)
+    env.filters.update(plain=plain, sentence=render.sentence)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
-    env.globals.update(TAGS=claims.TAGS, VERDICTS=(*claims.VERDICTS, records.UNRUN), key_number=records.key_number)
+    env.globals.update(TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN), key_number=records.key_number)
     return env
 
 
@@ -65,7 +66,7 @@ def inert(text):
 def papers():
     """{key: (short name, full title, text)} of the papers that have registered claims, from `site/papers/`."""
     found = {}
-    for key in dict.fromkeys(spec.paper for spec in claims.registry().values()):
+    for key in dict.fromkeys(spec.paper for spec in checks.registry().values()):
         file = paths.SITE / "papers" / f"{key}.md"
         if not file.exists():
             raise OverparamError(f"{file} is missing: the site needs a text for every paper that has claims")
@@ -98,7 +99,7 @@ def claim_page(env, entry, version, notebook, paper):
 
 def explorers():
     """Paths of the notebooks that serve no claim."""
-    stems = {spec.template for spec in claims.registry().values()}
+    stems = {spec.template for spec in checks.registry().values()}
     return [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
 
 
@@ -184,7 +185,7 @@ def paper_page(env, key, text, entries):
 def _shortfall(env, entry):
     """A claim that is not fully reproduced: the deciding checks that fail, and the notebook's own words on them."""
     rows = [c for c in entry.best.record["checks"] if c["applies"] and c["tag"] in "RNC"]
-    failing = [c for c in rows if (claims.outcome(c) == "holds") == (c["tag"] == "C")]
+    failing = [c for c in rows if (render.outcome(c) == "holds") == (c["tag"] == "C")]
     html = env.get_template("shortfall.html").render(entry=entry, failing=failing)
     return f"### {literal(entry.spec.title)}\n\n{raw(html)}\n{_reason(entry.best.notebook)}\n"
 

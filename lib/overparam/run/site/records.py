@@ -11,10 +11,10 @@ from nbformat.validator import ValidationError, get_validator
 from PIL.Image import DecompressionBombError
 
 from ...errors import ClaimError
-from ...record import claims
+from ...record import checks, render
 
 UNRUN = "not run"
-COMMITTED = claims.PROFILES[1:]
+COMMITTED = checks.PROFILES[1:]
 _FAULTS = OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError
 _FAULTS += SyntaxError, TemplateError, DecompressionBombError  # the last two of templates and pictures
 _FILE = re.compile(r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII)  # names are parts of addresses
@@ -44,7 +44,7 @@ class Version:
 class Entry:
     """A registered claim with its versions by profile, in the order of growing size."""
 
-    spec: claims.Spec
+    spec: checks.Spec
     versions: dict
 
     @property
@@ -74,7 +74,7 @@ def load(figures):
 
     Raises ClaimError where a record cannot be read.
     """
-    return [Entry(spec, _versions(spec, Path(figures))) for spec in claims.registry().values()]
+    return [Entry(spec, _versions(spec, Path(figures))) for spec in checks.registry().values()]
 
 
 def _versions(spec, figures):
@@ -84,7 +84,7 @@ def _versions(spec, figures):
         if (folder / "result.json").exists() and notebook.exists():
             record = complete(read_json(folder / "result.json"), folder / "result.json")
             versions[profile] = Version(profile, notebook, record, folder)
-    if not versions and spec.path.exists() and claims.is_as_stored(spec.id):
+    if not versions and spec.path.exists() and checks.is_as_stored(spec.id):
         versions["smoke"] = Version("smoke", spec.path)
     return versions
 
@@ -120,13 +120,13 @@ def read_notebook(path):
 def complete(record, where):
     """The record, once its verdict, checks, numbers and names have been put into words. Raises ClaimError."""
     with naming(f"the record {where}"):
-        if record["verdict"] not in claims.VERDICTS:
+        if record["verdict"] not in checks.VERDICTS:
             raise ValueError(f"the verdict is {record['verdict']!r}")
         for row in record["checks"]:
-            words = row["name"], row["wording"], claims.outcome(row), required(row), number(row["value"])
-            "".join((*words, claims.TAGS[row["tag"]], number(row["paper_value"])))
+            words = row["name"], row["wording"], checks.TAGS[row["tag"]], render.outcome(row)
+            "".join((*words, render.required(row), render.measured(row), render.number(row["paper_value"])))
         for name, row in record["metrics"].items():
-            "".join((name, number(row["value"]), number(row["paper"])))
+            "".join((name, render.number(row["value"]), render.number(row["paper"])))
         if wrong := [name for name in record["figures"] if not _FILE.fullmatch(name)]:
             raise ValueError(f"a figure is named {wrong[0]!r}")
     return record
@@ -143,21 +143,7 @@ def key_number(record):
     printed += [(name, row["value"], row["paper"]) for name, row in record["metrics"].items()]
     for name, value, paper in printed:
         if paper is not None:
-            return name, number(value), f"paper {number(paper)}"
+            return name, render.number(value), f"paper {render.number(paper)}"
     for row in sorted(deciding, key=lambda row: row["holds"] != (row["tag"] == "C")):
-        return row["wording"], number(row["value"]), f"required {required(row)}"
+        return row["wording"], render.number(row["value"]), f"required {render.required(row)}"
     return None
-
-
-def number(value):
-    """Three significant digits; what rounding leaves of zero differs between machines and is called so."""
-    if value is None:
-        return "nan"
-    return "rounding" if 0 < abs(value) < claims.ROUNDING else f"{value:.3g}"
-
-
-def required(check):
-    """The relation and threshold of a recorded check, as text."""
-    sign = {"<=": "≤", ">=": "≥", "==": "="}.get(check["relation"], check["relation"])
-    threshold = check["threshold"]
-    return f"in [{threshold[0]:g}, {threshold[1]:g}]" if check["relation"] == "in" else f"{sign} {threshold:g}"
