@@ -50,7 +50,6 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False  # else torch speaks of its own forward
 add_module_names = False
-maximum_signature_line_length = 60  # longer ones have a line for each argument, and fit a phone
 toc_object_entries_show_parents = "hide"
 
 

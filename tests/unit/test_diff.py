@@ -90,8 +90,8 @@ def test_verdict_check_number_and_figure(project):
     write(record(verdict="not reproduced", checks=[turned, check(name="new")], rate=None), picture=b"other")
     assert changes(root) == [
         ("verdict", "verdict", "reproduced", "not reproduced"),
-        ("check", "slope", "0.5 ≤ 1: holds", "1 ≤ 1: fails"),
-        ("check", "new", "", "0.5 ≤ 1: holds"),
+        ("check", "slope", "0.5 (at most 1): holds", "1 (at most 1): fails"),
+        ("check", "new", "", "0.5 (at most 1): holds"),
         ("number", "rate", "2", "nan"),
         ("figure", "loss.png", "drawn", "redrawn"),
     ]
@@ -106,7 +106,7 @@ def test_a_check_that_turns_within_the_tolerance_is_a_change(project):
 def test_a_moved_threshold_is_a_change(project):
     root, write = project
     write(record(checks=[check(threshold=2.0)]))
-    assert changes(root) == [("check", "slope", "0.5 ≤ 1: holds", "0.5 ≤ 2: holds")]
+    assert changes(root) == [("check", "slope", "0.5 (at most 1): holds", "0.5 (at most 2): holds")]
 
 
 def test_new_and_gone_claims_and_figures(project):

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import paths
 from ..errors import ClaimError, OverparamError, ParameterError
 from ..record import render
-from .site.records import COMMITTED, complete, required
+from .site.records import COMMITTED, complete
 
 # Relative changes up to these are the machine's: float64 results agree to eight digits between kinds of CPU, float32
 # trainings do not. A check that turns is a change whatever its size.
@@ -143,7 +143,7 @@ def _number(value):
 
 
 def _check_text(row):
-    return f"{_number(row['value'])} {required(row)}: {render.outcome(row)}" if row else ""
+    return f"{_number(row['value'])} ({render.required(row)}): {render.outcome(row)}" if row else ""
 
 
 def summary(found, revision):

@@ -57,7 +57,7 @@ def _write(path, text):
 
 def _write_claim(source, env, entry, version, paper):
     """A version's page and its files to download; of the best version's first figure a small picture."""
-    notebook = pages.executed(version)
+    notebook = pages.executed(entry.spec, version)
     _write(source / f"{entry.page(version)}.ipynb", pages.claim_page(env, entry, version, notebook, paper))
     folder = source / "extra" / "records" / version.profile / entry.spec.id
     _write(folder / "notebook.ipynb", pages.as_json(notebook))

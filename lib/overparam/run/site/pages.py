@@ -76,9 +76,27 @@ def papers():
     return found
 
 
-def executed(version):
-    """A version's notebook."""
-    return records.read_notebook(version.notebook)
+def executed(spec, version):
+    """A version's executed notebook, with the texts of the present one: a corrected sentence needs no new run."""
+    notebook, present = records.read_notebook(version.notebook), records.read_notebook(spec.path)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    same = [_source(cell) for cell in code if not _is_injected(cell)]
+    if same != [_source(cell) for cell in present["cells"] if cell["cell_type"] == "code"]:
+        return notebook  # the texts of other code
+    cells = []
+    for cell in present["cells"]:
+        cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
+        if code and _is_injected(code[0]):
+            cells.append(code.pop(0))
+    return {**notebook, "cells": cells}
+
+
+def _source(cell):
+    return "".join(cell["source"])
+
+
+def _is_injected(cell):
+    return "injected-parameters" in cell["metadata"].get("tags", [])
 
 
 def claim_page(env, entry, version, notebook, paper):
@@ -129,10 +147,10 @@ def _own_cell(cell, title, folded):
     Nothing of it acts on the page: directives are shown as code, and of the outputs only pictures and texts.
     """
     if cell["cell_type"] != "code":
-        return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
+        return {**cell, "metadata": {}, "source": inert(_source(cell))}
     tags = cell["metadata"].get("tags", [])
     folded = folded and not {"parameters", "injected-parameters"}.intersection(tags)
-    names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
+    names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", _source(cell))
     alt = " ".join(f"Figure {', '.join(names)}: {title}".replace("Figure :", "Figure:").split())
     metadata = {"tags": [*tags, "hide-input"] if folded else tags, "mystnb": {"image": {"alt": alt}}}
     return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
