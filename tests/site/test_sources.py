@@ -2,9 +2,7 @@
 
 import json
 import re
-from types import SimpleNamespace
 
-import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
@@ -64,26 +62,6 @@ def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, 
     assert soup.select_one("td.undecided").text == "undecided"
     assert soup.select_one("mark").text == "decided after the result: a second look"
     assert "runs.csv" in [a.text for a in soup.select(".downloads a")]
-
-
-def test_a_corrected_sentence_is_shown_without_a_new_run_unless_the_code_has_changed(tmp_path):
-    def written(name, *cells):
-        path = tmp_path / f"{name}.ipynb"
-        made = [nbformat.v4.new_markdown_cell(source) if kind == "text" else nbformat.v4.new_code_cell(
-            source, metadata={"tags": [kind]}) for kind, source in cells]  # fmt: skip
-        path.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=made)))
-        return path
-
-    def texts(present):
-        notebook = pages.executed(SimpleNamespace(path=present), records.Version("laptop", ran))
-        return ["".join(cell["source"]) for cell in notebook["cells"]]
-
-    injected = ("injected-parameters", "n = 2")
-    ran = written("ran", ("text", "old"), ("parameters", "n = 1"), injected, ("text", "b"), ("x", "f(n)"))
-    present = written("present", ("text", "new"), ("parameters", "n = 1"), ("x", "f(n)"), ("text", "end"))
-    assert texts(present) == ["new", "n = 1", "n = 2", "f(n)", "end"]
-    changed = written("changed", ("text", "new"), ("parameters", "n = 1"), ("x", "g(n)"))
-    assert texts(changed) == ["old", "n = 1", "n = 2", "b", "f(n)"]
 
 
 def test_the_key_number_is_beside_the_papers_or_else_what_failed():

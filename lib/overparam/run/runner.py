@@ -176,7 +176,8 @@ def with_pictures(notebook, folder):
     no PNG file of this record or of another one at the same size stays as it is.
     """
     for output in _outputs(notebook):
-        name = (output.get("metadata") or {}).get("overparam", {}).get("figure", "")
+        place = (output.get("metadata") or {}).get("overparam")
+        name = place.get("figure") if isinstance(place, dict) else None
         if isinstance(name, str) and FIGURE.fullmatch(name) and (folder / name).is_file():
             output["data"]["image/png"] = base64.b64encode((folder / name).read_bytes()).decode()
     return notebook

@@ -11,6 +11,8 @@ import jinja2
 from ... import paths
 from ...errors import OverparamError
 from ...record import checks, render
+from ...record.pages import merged
+from .. import runner
 from . import records
 
 LIBRARY = ("models", "training", "theory", "bounds", "data", "record")  # a page of the reference for each folder
@@ -77,26 +79,9 @@ def papers():
 
 
 def executed(spec, version):
-    """A version's executed notebook, with the texts of the present one: a corrected sentence needs no new run."""
-    notebook, present = records.read_notebook(version.notebook), records.read_notebook(spec.path)
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    same = [_source(cell) for cell in code if not _is_injected(cell)]
-    if same != [_source(cell) for cell in present["cells"] if cell["cell_type"] == "code"]:
-        return notebook  # the texts of other code
-    cells = []
-    for cell in present["cells"]:
-        cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
-        if code and _is_injected(code[0]):
-            cells.append(code.pop(0))
-    return {**notebook, "cells": cells}
-
-
-def _source(cell):
-    return "".join(cell["source"])
-
-
-def _is_injected(cell):
-    return "injected-parameters" in cell["metadata"].get("tags", [])
+    """A version's executed notebook, with the present one's prose and its pictures, which its record holds."""
+    page = merged(records.read_notebook(spec.path), records.read_notebook(version.notebook))
+    return runner.with_pictures(page, version.notebook.parent)
 
 
 def claim_page(env, entry, version, notebook, paper):
@@ -147,10 +132,10 @@ def _own_cell(cell, title, folded):
     Nothing of it acts on the page: directives are shown as code, and of the outputs only pictures and texts.
     """
     if cell["cell_type"] != "code":
-        return {**cell, "metadata": {}, "source": inert(_source(cell))}
+        return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
     tags = cell["metadata"].get("tags", [])
     folded = folded and not {"parameters", "injected-parameters"}.intersection(tags)
-    names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", _source(cell))
+    names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
     alt = " ".join(f"Figure {', '.join(names)}: {title}".replace("Figure :", "Figure:").split())
     metadata = {"tags": [*tags, "hide-input"] if folded else tags, "mystnb": {"image": {"alt": alt}}}
     return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
