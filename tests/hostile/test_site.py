@@ -10,11 +10,9 @@ from markdown_it import MarkdownIt
 from PIL import Image
 from toy_claim import CLAIM, cells
 
-from overparam import paths
-from overparam.errors import ClaimError, RunFailed
+from overparam.errors import RunFailed
 from overparam.record import checks
-from overparam.run.site import build, pages, records
-from overparam.run.site.build import _thumbnail
+from overparam.run.site import build, pages
 
 HTML = '"\'></td></table></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
 DIRECTIVES = (
@@ -121,27 +119,3 @@ def test_literal_text_is_one_line_of_just_these_characters(text):
 def test_no_directive_is_left_in_a_notebooks_text(text):
     fences = [token for token in MarkdownIt().parse(pages.inert(text)) if token.type == "fence"]
     assert not any(token.info.strip().startswith("{") for token in fences)
-
-
-@given(content=st.binary(max_size=100), place=st.integers(0, 60), valid=st.booleans())
-def test_a_broken_picture_is_named(tmp_path, content, place, valid):
-    good = tmp_path / "good.png"
-    Image.new("RGB", (8, 8)).save(good)
-    picture = tmp_path / "a.png"
-    picture.write_bytes(
-        good.read_bytes()[:place] + content + good.read_bytes()[place + len(content) :] if valid else content
-    )
-    try:
-        _thumbnail(picture, tmp_path / "small" / "a.png")
-    except ClaimError as error:
-        message = str(error)
-        assert str(picture) in message
-
-
-@pytest.mark.parametrize("name", ["../../x.png", "/x.png", "a b.png", "a.svg", "<b>.png", 3, None])
-def test_a_figures_name_is_no_path(name):
-    record = json.loads(
-        (paths.ROOT / "figures" / "laptop" / "arora2019-fig1-convergence-labels" / "result.json").read_text()
-    )
-    with pytest.raises(ClaimError, match="the record x cannot be shown"):
-        records.complete(record | {"figures": [name]}, "x")

@@ -51,7 +51,7 @@ def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, 
     (folder / "runs.csv").write_text("n,loss\n1,2\n")
     env, (entry,) = pages.environment(), [e for e in records.load(figures) if e.spec.id == CLAIM]
     index = BeautifulSoup(pages.dashboard(env, [entry], pages.papers()), "html.parser")
-    assert index.select_one(".keys").text.strip() == "At α = 1 it holds, see this."
+    assert index.select_one(".found").text.strip() == "At α = 1 it holds, see this."
     page = json.loads(
         pages.claim_page(env, entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", ""))
     )
@@ -64,44 +64,22 @@ def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, 
     assert "runs.csv" in [a.text for a in soup.select(".downloads a")]
 
 
-def test_the_key_number_is_beside_the_papers_or_else_what_failed():
-    def check(name, tag="R", *, holds=True, paper=None):
-        row = {"wording": name, "tag": tag, "value": 1.0, "relation": ">=", "threshold": 2.0, "applies": True}
-        return row | {"holds": holds, "paper_value": paper}
-
-    def key(*checks, **metrics):
-        metrics = {name: {"value": 3, "paper": paper} for name, paper in metrics.items()}
-        return records.key_number({"checks": checks, "metrics": metrics})
-
-    assert key(check("a"), check("b", paper=0.25), c=2)[::2] == ("b", "paper 0.25")
-    assert key(check("a", holds=False), c=None, d=5) == ("d", "3", "paper 5")
-    assert key(check("i", "I"), check("a"), check("b", holds=False))[0] == "b"
-    assert key(check("c", "C", holds=False), check("r"))[0] == "c"
-    assert key(check("i", "I")) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("result.json", "{"),
-        ("result.json", "[]"),
-        ("result.json", '{"verdict": "reproduced"}'),
-        ("notebook.ipynb", '{"cells": 1}'),
-        ("loss.png", "no picture"),
-    ],
-)
-def test_a_broken_file_is_named(name, content, copied, figures, tmp_path):
+@pytest.mark.parametrize("content", ["{", "[]", '{"verdict": "reproduced"}', "no picture", '{"cells": 1}'])
+def test_a_broken_file_is_named(content, copied, figures, tmp_path):
+    name = {"no picture": "loss.png", '{"cells": 1}': "notebook.ipynb"}.get(content, "result.json")
     (copied() / name).write_text(content)
     with pytest.raises(ClaimError, match=rf"{CLAIM}/{re.escape(name)}"):
         write_sources(tmp_path / "source", figures)
 
 
-def test_a_record_without_a_part_that_is_shown_is_named(copied, figures, tmp_path):
-    folder = copied()
-    record = json.loads((folder / "result.json").read_text())
-    del record["device"]
-    (folder / "result.json").write_text(json.dumps(record))
-    with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json .*device"):
+@pytest.mark.parametrize(
+    "changed", [{"device": None}, {"figures": ["../../x.png"]}, {"figures": [3]}, {"checks": [{}]}]
+)
+def test_a_record_that_cannot_be_shown_is_named(changed, copied, figures, tmp_path):
+    path = copied(**changed) / "result.json"
+    if changed == {"device": None}:
+        path.write_text(path.read_text().replace('"device"', '"gadget"'))
+    with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json cannot be shown"):
         write_sources(tmp_path / "source", figures)
 
 

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import textwrap
-import unicodedata
 
 import jinja2
 
@@ -30,23 +29,13 @@ def environment():
     env.filters.update(number=render.number, measured=render.measured, required=render.required, state=render.outcome)
     env.filters.update(plain=plain, sentence=render.sentence)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
-    env.globals.update(TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN), key_number=records.key_number)
+    env.globals.update(TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN))
     return env
 
 
 def plain(text):
-    """A sentence without its Markdown and with LaTeX's Greek letters in Unicode, for tables."""
-    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
-    return re.sub(r"\\([A-Za-z]+)", _greek, re.sub(r"[$`]|\*\*", "", text))
-
-
-def _greek(command):
-    name = command[1].removeprefix("var").replace("ambda", "amda")  # Unicode spells it so
-    case = "CAPITAL" if name[0].isupper() else "SMALL"
-    try:
-        return unicodedata.lookup(f"GREEK {case} LETTER {name.upper()}")
-    except KeyError:
-        return command[0]
+    """A sentence without its Markdown, and with the names of LaTeX's symbols, for tables."""
+    return re.sub(r"[$`\\]|\*\*", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text))
 
 
 def literal(text):

@@ -58,8 +58,15 @@ class Entry:
 
     @property
     def summary(self):
-        """What the notebook says of its results: paragraphs of Markdown."""
+        """What the notebook says of its results, as paragraphs of Markdown; empty in pages of the old form."""
         return (self.best.record or {}).get("summary") or [] if self.best else []
+
+    @property
+    def sentence(self):
+        """What was found, for one cell of a table: the summary's first paragraph, or the verdict's sentence."""
+        if self.summary:
+            return self.summary[0]
+        return render.sentence(self.best.record) if self.best and self.best.record else ""
 
     def page(self, version=None):
         """The page of a version (default: the best), relative to the site's root and without suffix; None if none."""
@@ -130,20 +137,3 @@ def complete(record, where):
         if wrong := [name for name in record["figures"] if not _FILE.fullmatch(name)]:
             raise ValueError(f"a figure is named {wrong[0]!r}")
     return record
-
-
-def key_number(record):
-    """(words, measured, reference) of the number that says most where a page has no words of its own, or None.
-
-    The first that applies: a check or metric beside the paper's value, a deciding check that fails, a deciding check.
-    """
-    applying = [row for row in record["checks"] if row["applies"]]
-    deciding = [row for row in applying if row["tag"] in "RNC"]
-    printed = [(row["wording"], row["value"], row["paper_value"]) for row in applying]
-    printed += [(name, row["value"], row["paper"]) for name, row in record["metrics"].items()]
-    for name, value, paper in printed:
-        if paper is not None:
-            return name, render.number(value), f"paper {render.number(paper)}"
-    for row in sorted(deciding, key=lambda row: row["holds"] != (row["tag"] == "C")):
-        return row["wording"], render.number(row["value"]), f"required {render.required(row)}"
-    return None
