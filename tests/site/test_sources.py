@@ -51,7 +51,7 @@ def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, 
     (folder / "runs.csv").write_text("n,loss\n1,2\n")
     env, (entry,) = pages.environment(), [e for e in records.load(figures) if e.spec.id == CLAIM]
     index = BeautifulSoup(pages.dashboard(env, [entry], pages.papers()), "html.parser")
-    assert index.select_one(".found").text.strip() == "At α = 1 it holds, see this."
+    assert index.select_one(".found").text.strip() == "At alpha = 1 it holds, see this."
     page = json.loads(
         pages.claim_page(env, entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", ""))
     )
