@@ -261,16 +261,13 @@ def test_guo_corollary_and_percentages():
         assert low < 100 * reduction < high
 
 
-def test_guo_widths_against_the_bounds():
-    """The width of Lemma 4.2's radius goes like n^5; with the radius that absorbs (15), like n^8."""
-    d, delta, L = 2.0, 0.1, 20.0
-    for radius, expected in (
-        (lambda n: delta**1.5 / (n**1.5 * L**7.5), 5),
-        (lambda n: delta**1.5 / (n**3 * L**6), 8),  # (15) times it is free of n
-    ):
-        reached = [n * d * n / delta / radius(n) ** 2 for n in (1e3, 2e3)]
-        assert math.log2(reached[1] / reached[0]) == pytest.approx(expected)
-    assert value("guo", "Theorem 3.1", "power of n") == pytest.approx(8)
+def test_guo_radius_that_absorbs_the_cross_term():
+    """At ω = δ^1.5/(n^3 L^6) the factor of (15) is free of n and L; at that of Lemma 4.2 it is not."""
+    for n, L in ((10.0, 3.0), (100.0, 9.0)):
+        assert (0.2**1.5 / (n**3 * L**6)) ** (1 / 3) * n * L**2 / math.sqrt(0.2) == pytest.approx(1)
+        factor = guo2024.omega_gradient(n, L, 1e300, 0.2) ** (1 / 3) * n * L**2 / math.sqrt(0.2)
+        assert factor == pytest.approx(math.sqrt(n / L))
+    assert value("guo", "Theorem 3.1", "power of n") == pytest.approx(2 + 2 * 3)  # n² of (111) with (108), over ω²
 
 
 def test_guo_order_of_the_minimum_fails_beyond_the_exponent_of_n_alone():

@@ -175,10 +175,6 @@ def test_the_fraction_is_balanced_over_every_pair_of_factors():
                 assert len(set(counts)) == 1
 
 
-def test_two_factors_of_a_kind_are_crossed_in_full():
-    assert len(synthesis_alpha.fraction({"a": "xyz", "b": "xyz", "c": [1, 2]})) == 18
-
-
 def test_tuning_takes_the_lowest_median_where_no_seed_diverges():
     train = np.array([[[5.0, 6, 7], [1, 2, np.nan], [3, 4, 9]], [[1, 2, 3], [2, 3, 4], [np.inf] * 3]])
     start = np.full((2, 3), 10.0)
@@ -189,13 +185,6 @@ def test_tuning_takes_the_lowest_median_where_no_seed_diverges():
     assert synthesis_alpha.tuned(train, start).tolist() == [0, 0]
     with pytest.raises(ParameterError, match="every step size"):
         synthesis_alpha.tuned(train, np.zeros((2, 3)))
-
-
-def test_the_start_is_the_loss_of_the_untrained_net():
-    cell, data = Cell("drawn", L, M, "squared", "GD", "with", "with"), drawn(4)
-    options = {"multiples": [1e-12], "refine": [], "steps": 1, "batch": 4, "dtype": torch.float64}
-    result = synthesis_alpha.train_cell(cell, [data], [4], alphas=[-1.0, 0.3], **options)
-    assert result["start"] == pytest.approx(result["train"][:, 0], rel=1e-9)
 
 
 def test_the_interval_is_that_of_the_paired_t_test():
@@ -212,14 +201,8 @@ def test_best_or_tied():
     assert synthesis_alpha.best_or_tied(np.stack([logs, logs[::-1]]))[1].tolist() == [True, False, True, True]
 
 
-def test_levels_and_the_record_of_cells(tmp_path):
+def test_finished_cells_are_read_from_their_record(tmp_path):
     cells = [Cell("drawn", 1, M, "squared", "GD", "without", b) for b in ("with", "without")]
-    rows = synthesis_alpha.by_level(cells, {"data": ["drawn"], "batch_norm": ["without", "with"]})
-    assert {key: mask.tolist() for key, mask in rows.items()} == {
-        ("data", "drawn"): [True, True],
-        ("batch_norm", "with"): [True, False],
-        ("batch_norm", "without"): [False, True],
-    }
     options = {"alphas": [0.0], "multiples": [1.0], "refine": [], "steps": 2, "batch": 4, "dtype": torch.float64}
     data = {"drawn": [drawn(0), drawn(1)]}
     first = synthesis_alpha.train_cells(cells, data, [0, 1], checkpoint=tmp_path / "cells", **options)
@@ -229,15 +212,12 @@ def test_levels_and_the_record_of_cells(tmp_path):
     assert np.array_equal(first["test"], again["test"])
 
 
-def test_unknown_optimizers_and_losses_are_refused():
-    for cell in (
-        Cell("drawn", 1, M, "squared", "LBFGS", "with", "with"),
-        Cell("drawn", 1, M, "l1", "GD", "with", "with"),
-    ):
-        with pytest.raises(ParameterError, match="there is no optimizer"):
-            synthesis_alpha.train_cell(
-                cell, [drawn(0)], [0], alphas=[0.0], multiples=[1.0], refine=[], steps=1, batch=2, dtype=torch.float64
-            )
+@pytest.mark.parametrize(("loss", "optimizer"), [("squared", "LBFGS"), ("l1", "GD")])
+def test_unknown_optimizers_and_losses_are_refused(loss, optimizer):
+    cell = Cell("drawn", 1, M, loss, optimizer, "with", "with")
+    options = {"alphas": [0.0], "multiples": [1.0], "refine": [], "steps": 1, "batch": 2, "dtype": torch.float64}
+    with pytest.raises(ParameterError, match="there is no optimizer"):
+        synthesis_alpha.train_cell(cell, [drawn(0)], [0], **options)
 
 
 def test_the_common_step_serves_all_slopes():
