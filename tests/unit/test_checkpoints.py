@@ -128,10 +128,6 @@ def test_finished_runs_are_kept_by_what_they_were_computed_from(tmp_path, monkey
     assert once(eta=0.06)[1] == 2
     monkeypatch.setenv("OVERPARAM_FINGERPRINT_CODE", "another")
     assert once()[1] == 2
-    monkeypatch.setenv("OVERPARAM_RUNS", str(kept))
-    calls.clear()
-    train(Checkpoint(tmp_path / "net"), log=log, batched=False)
-    assert not calls
 
 
 def test_what_a_log_looks_at_belongs_to_the_run(tmp_path):

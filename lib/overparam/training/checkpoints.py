@@ -28,16 +28,16 @@ class Checkpoint:
     """Checkpoints of the runs of one training: open states as `<stem>-<run>.safetensors`.
 
     stem: path without suffix; every: seconds between two saves of a run (default: OVERPARAM_CHECKPOINT_SECONDS, or 30),
-    and longer where a save takes long; 0: after every step. finished: the folder (default: OVERPARAM_RUNS, or none)
-    where finished runs, their curves and logs alone, are kept as `<stem>-<key>.safetensors` by what they were computed
-    from, for later sittings and other machines; without one they lie where the open states do.
+    and longer where a save takes long; 0: after every step. finished: the folder (`claim.runs`) where finished runs,
+    their curves and logs alone, are kept as `<stem>-<key>.safetensors` by what they were computed from, for later
+    sittings and other machines; without one they lie where the open states do.
     A file that is damaged, or belongs to another training, is set aside as `<name>.refused` with a warning.
     """
 
     def __init__(self, stem, every=None, finished=None):
         self.stem, self._saved, self._took = Path(stem), {}, 0.0
         self.every = _seconds() if every is None else every
-        self.finished = finished or os.environ.get("OVERPARAM_RUNS")
+        self.finished = finished
 
     def path(self, run):
         return self.stem.with_name(f"{self.stem.name}-{'all' if run is None else run}.safetensors")
