@@ -165,15 +165,6 @@ def test_claim76_holds_and_its_closed_form_is_too_small():
     assert [*at_1, az.claim76_lower(1 / 6)] == pytest.approx([0.02681, 0.02586, 0.02315], abs=5e-6)
 
 
-@pytest.mark.parametrize("alpha", [0.75, 1.0, 1.25])
-def test_claim76_closed_form_is_the_papers_series(alpha):
-    delta = mp.mpf(1) / 8
-    with mp.workdps(30):
-        terms = mp.nsum(lambda k: (-1) ** k * (alpha + k) * (delta / alpha) ** (2 * k + 1) / (2 * k + 1), [1, mp.inf])
-        series = (alpha - 1) ** 2 + delta**2 + 2 / mp.pi * terms
-    assert az.claim76_expectation(alpha, 1 / 8) == pytest.approx(float(series), rel=1e-12)
-
-
 def test_constants_of_lemma_93():
     # Claim 9.4: N₁ by ‖h‖² ≤ 1.1 and θ → 0, then the union over the other samples
     first = math.erf(1 / (10 * math.sqrt(2 * 1.1) * math.sqrt(2)))  # δ/n = 1, the least favourable
@@ -301,13 +292,6 @@ def test_the_range_of_omega_is_where_the_lemmas_hold():
     assert az.sign_changes(m, own, L)[2] == pytest.approx(allowed[2], rel=1e-12)
 
 
-def test_the_range_of_omega_is_empty_for_narrow_nets():
-    m, L, d = np.geomspace(10, 1e12, 200), 3, 2
-    low, high = az.omega_range(m, L, d, C1=2, C2=5)
-    assert np.array_equal(low <= high, m**1.5 >= 2 / 5 * d**1.5 * L**3 * np.log(m) ** 1.5)
-    assert 0 < np.sum(low <= high) < m.size
-
-
 def test_the_gradient_changes_little_within_the_radius_of_theorem_3():
     n, L, delta, m, d, largest = 12, 3, 0.1, 1e6, 2, 0.7
     change = az.gradient_change(n * largest, az.thm3_radius(n, L, delta, m), L, m, d, n)
@@ -337,23 +321,6 @@ def test_prop113():
     assert np.all((np.abs(diagonal) <= 1) & (np.abs(pattern + diagonal) <= 1))
     assert not np.any(diagonal[(a >= 0) == (b >= 0)])
     assert np.count_nonzero(diagonal) > 50
-
-
-def test_theorem_5_where_its_parts_meet():
-    L, m = np.array([1.0, 3.0, 20.0]), 1e6
-    assert az.thm5a(az.thm5c_radius(L, m), L, m) == pytest.approx([1, 1, 1], rel=1e-12)
-    m = np.array([1e4, 1e8])
-    free = az.thm5b(m ** (-3 / 8), 1, m, 2) / np.sqrt(np.log(m))
-    assert free == pytest.approx([math.sqrt(0.5)] * 2, rel=1e-12)
-    falls = az.thm5b(5 / np.sqrt(m), 3, m, 2) / np.sqrt(np.log(m))
-    assert falls[1] / falls[0] == pytest.approx(1e4 ** (-1 / 6), rel=1e-12)
-
-
-def test_remark_41_trades_the_zero_order_term_for_the_linearisation():
-    kappa = np.array([1, 0.1, 0.01])
-    scaled = kappa * az.thm5b(1e-4 / kappa, 3, 1e5, 2)
-    assert az.thm5b(1e-4, 3, 1e5, 2, kappa) == pytest.approx(scaled, rel=1e-12)
-    assert np.all(np.diff(scaled) > 0)
 
 
 def test_theorem_1_at_the_papers_width():

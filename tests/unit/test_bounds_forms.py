@@ -268,3 +268,20 @@ def test_integers_do_not_overflow():
     assert arora2019.thm41_width(n, 0.5, 1.0, 1.0, 1.0) == pytest.approx([16e7, 16e28])  # above an int64
     assert allenzhu2019.thm1_lr(10**5, 3, 0.5, 10**30, 1) == pytest.approx(0.5 / 9e50)
     assert guo2024.width_sgd(0, 10**6, 10, 1, 1, 0.1) == pytest.approx(guo2024.width_sgd(0, 1e6, 10, 1, 1, 0.1))
+
+
+def test_sums_by_hand():
+    """At log m = 2 and other round numbers."""
+    m, e = np.e**2, np.e
+    assert allenzhu2019.forward_norm_failure(3, 2, 100, 0.2) == pytest.approx(6 * np.exp(-2))
+    assert allenzhu2019.forward_norm_failure(3, 2, 100, 0.2, power=2) == pytest.approx(6 * np.exp(-1))
+    assert allenzhu2019.claim76_lower(0.5) == 0.125
+    # the terms of lem53_B: 3, 2, 4e^(3/4), 4e, 16e²
+    by_hand = 3 + 2 + 4 * e**0.75 + 4 * e + 16 * e**2
+    assert arora2019.lem53_B(9, 1, 16, 1, 0.25, 1 / e) == pytest.approx(by_hand)
+    assert frei2019.thm36_rademacher(1 / 8, m, 4) == pytest.approx(2**0.5 * e / 16 + e / 16)
+    given = 2 * 0.1 + 2**0.5 * e / 16 + e / 16 + 0.5
+    assert frei2019.thm36_test_error(0.1, 1 / 8, m, 4, 1 / e) == pytest.approx(given)
+    assert frei2019.lemB5(0.5, m, 8) == pytest.approx(0.5 * e + 4)
+    assert frei2019.propC5_width(0.5, 3, e, 1 / e) == pytest.approx(12 * np.log(2) + 8)
+    assert frei2019.lem42_loss(1 / 8, m, 0.3, 0.2) == pytest.approx(0.03 * 2**0.5 * e + 0.09 * m)

@@ -65,7 +65,8 @@ def test_constants_of_theorem_1_follow_from_their_step_sizes():
     m, dx, dy, L = 1024.0, 32.0, 2.0, 4.0
     a2, b2 = b.alpha2(m, dx, dy), b.beta2(m, dx, dy)
     assert b2 / a2 == pytest.approx(81**2)
-    assert b.gamma_needed(100) == pytest.approx(b.gamma_needed(100, alpha2=a2, beta2=b2))
+    assert b.gamma_needed(100) == pytest.approx(1 / (2 * 81**2 * 100))
+    assert b.gamma_needed(100, alpha2=a2, beta2=b2) == pytest.approx(b.gamma_needed(100))
     for form, eta in (("printed", 1 / (b2 * L)), ("eq18", a2 / (4 * b2**2 * L)), ("corrected", a2 / (12 * b2**2 * L))):
         assert b.c_T(form) == pytest.approx(2 / (eta * a2 * L))
         steps = b.c_T(form) * np.log(50.0 / 1e-6)
