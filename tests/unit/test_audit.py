@@ -265,7 +265,7 @@ def test_guo_radius_that_absorbs_the_cross_term():
     """At ω = δ^1.5/(n^3 L^6) the factor of (15) is free of n and L; at that of Lemma 4.2 it is not."""
     for n, L in ((10.0, 3.0), (100.0, 9.0)):
         assert (0.2**1.5 / (n**3 * L**6)) ** (1 / 3) * n * L**2 / math.sqrt(0.2) == pytest.approx(1)
-        factor = guo2024.omega_gradient(n, L, 1e300, 0.2) ** (1 / 3) * n * L**2 / math.sqrt(0.2)
+        factor = guo2024.omega_gradient(n, L, math.e, 0.2) ** (1 / 3) * n * L**2 / math.sqrt(0.2)
         assert factor == pytest.approx(math.sqrt(n / L))
     assert value("guo", "Theorem 3.1", "power of n") == pytest.approx(2 + 2 * 3)  # n² of (111) with (108), over ω²
 
