@@ -20,7 +20,7 @@ DRY_RUN = """
 import sys
 from overparam.run import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
-sys.exit(batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"])) and 1)
+batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"]))
 """
 STEMS = runner.notebooks("paper")
 TABLE, OPTIMUM = "frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"

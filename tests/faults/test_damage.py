@@ -50,7 +50,7 @@ def said():
         for profile in ("smoke", "laptop"):
             spec, _, _, _ = runner.plan(CLAIM, profile)
             runner.fingerprint(CLAIM, profile)
-            [check.holds(0.5) for check in spec.checks]
+            [check.outcome(0.5) for check in spec.checks]
     except OverparamError as error:
         return str(error)
 
@@ -61,10 +61,10 @@ def test_damaged_sources(here, name):
     content = path.read_bytes()
     assert said() is None
     refused = 0
-    for damaged in flipped(content, 200, seed=1):
+    for damaged in flipped(content, 60, seed=1):
         path.write_bytes(damaged)
         refused += said() is not None
-    assert refused > 20
+    assert refused > 5
     for damaged in cut(content):
         path.write_bytes(damaged)
         message = said()
@@ -80,7 +80,7 @@ def test_damaged_outputs(here, monkeypatch):
     assert here.run("figures")[0] == 0
     for name, content in here.folder(CLAIM).items():
         path = here.figures / "smoke" / CLAIM / name
-        for damaged in [*flipped(content, 30, seed=2), *cut(content)]:
+        for damaged in [*flipped(content, 8, seed=2), *cut(content)]:
             path.write_bytes(damaged)
             assert runner.stale(CLAIM, "smoke")
             (state,) = [row["profiles"]["smoke"] for row in runner.overview()]
