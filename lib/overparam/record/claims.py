@@ -16,6 +16,7 @@ import sys
 import time
 import weakref
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -55,12 +56,18 @@ class Claim:
         same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
         self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
+        self.runs = self._finished_runs()
         self.device, self.seeds = prepared(self.parameters)
         if same:
             self._require_memory()
         self._started = time.perf_counter()
         self._results, self._metrics, self._series, self._files = {}, {}, {}, {}
         self._data, self._summary = [], []
+
+    def _finished_runs(self):
+        """At desk and paper size the folder of finished runs: while the record is staged, where it will end."""
+        lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
+        return lasting if self.folder.parent.name in ("desk", "paper") else None
 
     def _require_memory(self):
         what = f"{self.spec.notebook} at {self.profile} size"
