@@ -230,7 +230,10 @@ class ReLUDescent:
     def descend(self, v):
         """Move the weights by -sum_i v_i . dy_i/dW over the rows of the last `forward`; v (..., n, d)."""
         first, *rest = self.net.sensitivities(self.g, v)
-        self.P[..., self.rows, :] -= first * self.net.reach(1)
+        if isinstance(self.rows, slice):
+            self.P.sub_(first, alpha=self.net.reach(1))
+        else:
+            self.P[..., self.rows, :] -= first * self.net.reach(1)
         for l, (W, p) in enumerate(zip(self.W, rest, strict=True), 2):
             (W.addmm_ if W.ndim == 2 else W.baddbmm_)(p.mT, self.h[l - 1], alpha=-self.net.reach(l))
         self._outputs = None
