@@ -70,17 +70,12 @@ def test_a_wording_decides_nothing_and_a_threshold_does(monkeypatch):
             {"bounds.arora2019:complexity"},
             {"bounds.arora2019:thm51_bound", "bounds.guo2024:"},
         ),
-        ("import overparam\noverparam.theory.kernels.relu_gram(x)", {"theory.kernels:relu_gram"}, {"data:load"}),
+        ("import overparam.theory.kernels\noverparam.theory.kernels.relu_gram(x)", {"theory.kernels:relu_gram"}, {"data:load"}),
         ("from overparam.data import load\nload('mnist')", {"data:load", "data:"}, {"theory.kernels:"}),
         (
             "from overparam.training import gradient_descent\ngradient_descent()",
             {"training.descent:gradient_descent", "training.checkpoints:"},
             {"models.residual:"},
-        ),
-        (
-            "from overparam.record import plots\nchosen = [plots]",
-            {"record.plots:band", "record.plots:data_title"},
-            {"record.values:prepared"},
         ),
         (
             "from overparam.record.claims import Claim\nClaim(name, globals())",
@@ -110,7 +105,7 @@ def toy(tmp_path, monkeypatch):
             (package / f"{name}.py").write_text(text)
         for function in cached:
             function.cache_clear()
-        return [provenance._source(*name) for name in sorted(provenance.reached(code))]
+        return [provenance._definitions(module)[name].code for module, name in sorted(provenance.reached(code))]
 
     yield digests
     for function in cached:
@@ -184,8 +179,7 @@ def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
     notebook(path, "from overparam.data import load\nload(name)")
     made = {}
     for licence in ("old", "new"):
-        tables = {"birds": licence, "bees": "the same"}
-        monkeypatch.setattr(provenance, "_tables", lambda module, found=tables: found if "data" in module else {})
+        monkeypatch.setattr(provenance, "_data_sets", lambda now=licence: {"birds": now, "bees": "the same"})
         made[licence] = [provenance.fingerprint(path, {"name": name}, []) for name in ("birds", "bees")]
     assert made["old"][0] != made["new"][0]
     assert made["old"][1] == made["new"][1]

@@ -5,9 +5,9 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-import re
 import subprocess
 import tomllib
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +19,11 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.paths", "overparam.record"} | {
     f"overparam.record.{name}" for name in ("checks", "claims", "files", "pages", "parameters", "provenance", "render")
 }
-_BY_NAME = re.compile(r"\bimport_module\b|\b__import__\b|\bimportlib\.util\b|\brunpy\b")
+_WRAPPERS = {  # decorators that change what they are given and put it nowhere; the last is the bounds' own
+    "cache", "contextlib", "contextmanager", "dataclass", "functools", "lru_cache", "no_grad", "np", "property", "torch",
+    "vectorize", "_checked",
+}  # fmt: skip
+_LOOK_UPS = {"globals", "import_module", "__import__"}  # of definitions whose names may not stand in the code
 _VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
 
 
@@ -60,24 +64,114 @@ def fingerprint(notebook, parameters, deciding):
 
     notebook: its path; parameters: the profile's values; deciding: what decides of the checks (`checks.deciding`).
     Code counts and prose does not: no Markdown, comments and docstrings, and neither titles nor wordings. The cell of
-    parameters counts by the values that are given. The library enters by the definitions that the notebook reaches.
+    parameters counts by the values that are given. The library enters by the definitions that the notebook reaches,
+    the table of the data sets by those that are named.
     """
     cells = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
-    code, keys = _program("\n".join(sources))
+    code = ast.unparse(_without_docstrings(ast.parse("\n".join(sources))))
     parts = [json.dumps([parameters, deciding], sort_keys=True, default=str), code]
-    parts += [f"{module}:{name}:{_source(module, name)}" for module, name in keys]
-    tables = [_tables(module) for module, name in keys if not name]
+    for module, name in sorted(reached(code)):
+        if module not in _NEUTRAL:
+            parts.append(f"{module}:{name}:{_definitions(module)[name].code}")
     text = "".join(parts)
-    parts += [f"{name}:{table}" for found in tables for name, table in found.items() if name in text]
+    parts += [table for name, table in _data_sets().items() if name in text]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def reached(code):
+    """{(module, name)} of the package's definitions that a notebook's code can run: rather too many than too few.
+
+    Reached is whatever a name, an attribute or a text in reached code is called like, in any module that reached code
+    imports, and, under the name "", what runs when such a module is imported. A definition of the library that looks
+    up others in `globals`, or imports them by name, reaches all of its folder.
+    """
+    tree = ast.parse(code)
+    modules, words = _imports(tree, "overparam"), _words(tree)
+    if words & {"import_module", "__import__"}:
+        modules = set(_modules())
+        words.update(*map(_definitions, modules))
+    seen, new = set(), {("", "")}
+    while new:
+        new = {(m, name) for m in modules for name in _definitions(m) if not name or name in words} - seen
+        for module, name in new:
+            found = _definitions(module)[name]
+            words |= found.words
+            modules |= found.modules
+            if found.words & _LOOK_UPS and module not in _NEUTRAL:
+                folder = [inner for inner in _modules() if inner.startswith(_folder(module))]
+                modules |= set(folder)
+                words.update(*map(_definitions, folder))
+        seen |= new
+    return seen
+
+
+@dataclass
+class _Definition:
+    """code: without comments and docstrings; words: the names and texts in it; modules: what of the package it imports."""
+
+    code: str = ""
+    words: set = field(default_factory=set)
+    modules: set = field(default_factory=set)
+
+    def add(self, node, package):
+        """One more statement; imports on the module's level count by what they import."""
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            self.code += ast.unparse(node) + "\n"
+        self.words |= _words(node)
+        self.modules |= _imports(node, package)
+
+
 @cache
-def _program(code):
-    """(code without comments and docstrings, the keys of the library's definitions that it reaches)."""
-    keys = sorted(key for key in reached(code) if key[0] not in _NEUTRAL)
-    return ast.unparse(_without_docstrings(ast.parse(code))), keys
+def _definitions(module):
+    """{name: _Definition} of what a module defines; under "" what runs on import and defines no name."""
+    tree = _without_docstrings(ast.parse(_modules()[module].read_text(encoding="utf-8")))
+    found = {"": _Definition(modules=_with_parents(module))}
+    for node in tree.body:
+        decorators = set().union(*map(_words, getattr(node, "decorator_list", [])))
+        # another decorator may enter the definition in a table, when the module is imported
+        names = [*_defined(node), *([""] if decorators - _WRAPPERS else [])]
+        for name in names:
+            found.setdefault(name, _Definition()).add(node, _folder(module))
+    return found
+
+
+def _defined(node):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    return names if isinstance(node, ast.Assign | ast.AnnAssign) and len(names) == len(targets) else [""]
+
+
+def _words(tree):
+    """The names, attributes, imported names and texts in a piece of code."""
+    places = {ast.Name: "id", ast.Attribute: "attr", ast.alias: "name", ast.Constant: "value"}
+    found = [getattr(node, places[type(node)]) for node in ast.walk(tree) if type(node) in places]
+    return {word for word in found if isinstance(word, str)}
+
+
+def _imports(tree, folder):
+    """The package's modules that a piece of code imports, with those around them."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(*(_with_parents(alias.name) for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            parts = folder.split(".")
+            above = parts[: len(parts) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            found.update(*(_with_parents(f"{base}.{alias.name}") for alias in node.names))
+    return found
+
+
+def _with_parents(name):
+    parts = name.split(".")
+    return {".".join(parts[:k]) for k in range(1, len(parts) + 1)} & _modules().keys()
+
+
+def _folder(module):
+    return module if _modules()[module].stem == "__init__" else module.rpartition(".")[0]
 
 
 def _without_docstrings(tree):
@@ -98,149 +192,7 @@ def _modules():
 
 
 @cache
-def _definitions(module):
-    """({name: nodes}, {alias: (module, name or None)}) of a module: what it defines and what it imports of the package.
-
-    Statements that define no name are under "": they run on import. Docstrings are taken out.
-    """
-    file = _modules()[module]
-    tree = _without_docstrings(ast.parse(file.read_text(encoding="utf-8")))
-    imports = _imported(tree, module if file.stem == "__init__" else module.rpartition(".")[0])
-    found = {"": []}
-    for node in tree.body:
-        for name in _defined(node):
-            found.setdefault(name, []).append(node)
-    for node in tree.body:
-        decorators = {n.id for d in getattr(node, "decorator_list", []) for n in ast.walk(d) if isinstance(n, ast.Name)}
-        if decorators & (found.keys() | imports.keys()):  # of our own: it may enter the definition in a table
-            found[""].append(node)
-    return found, imports
-
-
-def _defined(node):
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return []
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
-    elsewhere = any(isinstance(part, ast.Attribute) for target in targets for part in ast.walk(target))
-    return [*names, ""] if elsewhere or not names else names
-
-
-def _imported(tree, package):
-    """{alias: (module, name or None for the module itself)} of the package's names that a piece of code imports."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                found[alias.asname or whole] = (whole, None)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, package)
-            for alias in node.names:
-                inner = f"{base}.{alias.name}"
-                found[alias.asname or alias.name] = (inner, None) if inner in _modules() else (base, alias.name)
-    return {alias: target for alias, target in found.items() if target[0] in _modules()}
-
-
-def _absolute(node, package):
-    if not node.level:
-        return node.module or ""
-    base = package.split(".")[: len(package.split(".")) - node.level + 1]
-    return ".".join([*base, *([node.module] if node.module else [])])
-
-
-class _References(ast.NodeVisitor):
-    """The (module, name) that a piece of code mentions; "*" for a module that is used as a value."""
-
-    def __init__(self, names):
-        self.names, self.found = names, set()
-
-    def visit_Name(self, node):
-        self._note(node.id, [])
-
-    def visit_Attribute(self, node):
-        chain, root = [], node
-        while isinstance(root, ast.Attribute):
-            chain, root = [root.attr, *chain], root.value
-        if isinstance(root, ast.Name):
-            self._note(root.id, chain)
-        else:
-            self.visit(root)
-
-    def _note(self, name, chain):
-        module, inner = self.names.get(name, (None, None))
-        if module is None:
-            return
-        while inner is None and chain:
-            if (deeper := f"{module}.{chain[0]}") in _modules():
-                module, chain = deeper, chain[1:]
-            else:
-                inner = chain[0]
-        self.found.add((module, inner or "*"))
-
-
-def _mentioned(nodes, names):
-    visitor = _References(names)
-    for node in nodes:
-        visitor.visit(node)
-    return visitor.found
-
-
-def reached(code):
-    """{(module, name)} of the package's definitions that a notebook's code can run, directly or through others.
-
-    The name "" stands for what runs when the module is imported. A definition that imports modules by name reaches
-    all of its package, one that looks up names in `globals()` all of its module.
-    """
-    tree = ast.parse(code)
-    imported = _imported(tree, "overparam")
-    todo, seen = [*_mentioned([tree], imported), *((module, "") for module, _ in imported.values())], set()
-    if _BY_NAME.search(code):
-        todo += [(module, "*") for module in _modules()]
-    todo += [(module, "*") for alias, (module, _) in imported.items() if alias == "*"]
-    while todo:
-        module, name = key = todo.pop()
-        if key in seen or module not in _modules():
-            continue
-        definitions, imports = _definitions(module)
-        todo += [(module, ""), (module.rpartition(".")[0], "")]
-        if name in imports:
-            inner, its_name = imports[name]
-            todo.append((inner, its_name or "*"))
-        elif name == "*" or name not in definitions:
-            todo += [(module, own) for own in definitions if (module, own) not in seen]
-        else:
-            seen.add(key)
-            todo += _references(module, name)
-        if not name:  # what it imports runs as well
-            todo += [(inner, "*" if alias == "*" else "") for alias, (inner, _) in imports.items()]
-    return seen
-
-
-@cache
-def _references(module, name):
-    """The keys that a definition mentions, or may look up while it runs."""
-    definitions, imports = _definitions(module)
-    own = {defined: (module, defined) for defined in definitions}
-    found, source = _mentioned(definitions[name], {**own, **imports}), _source(module, name)
-    if module not in _NEUTRAL and _BY_NAME.search(source):
-        package = module if _modules()[module].stem == "__init__" else module.rpartition(".")[0]
-        found |= {(inner, "*") for inner in _modules() if f"{inner}.".startswith(f"{package}.")}
-    return found | ({(module, "*")} if "globals()" in source else set())
-
-
-@cache
-def _source(module, name):
-    """A definition as code, without comments and docstrings."""
-    return "\n".join(map(ast.unparse, _definitions(module)[0][name]))
-
-
-@cache
-def _tables(module):
-    """{name: content} of the tables in a package's data files: of the data sets, say. Those that are named count."""
-    file = _modules()[module]
-    files = sorted(file.parent.glob("*.toml")) if file.stem == "__init__" else []
-    loaded = [tomllib.loads(path.read_text(encoding="utf-8")) for path in files]
-    return {name: json.dumps(table, sort_keys=True) for tables in loaded for name, table in tables.items()}
+def _data_sets():
+    """{name: what the registry says of a data set}."""
+    tables = tomllib.loads((PACKAGE / "data" / "registry.toml").read_text(encoding="utf-8"))
+    return {name: json.dumps(table, sort_keys=True) for name, table in tables.items()}
