@@ -161,7 +161,7 @@ def test_an_id_is_no_path_and_no_command(toy, name, part):
 
 def test_an_id_stands_in_one_table(toy):
     (paths.CHECKS / "other.toml").write_text(CHECKS)
-    with pytest.raises(ClaimError, match="given once"):
+    with pytest.raises(ClaimError, match="given twice"):
         checks.registry()
 
 

@@ -3,7 +3,6 @@
 import difflib
 import math
 import re
-import sys
 import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
@@ -43,14 +42,14 @@ class Check:
     tag: str
     wording: str
     relation: str
-    threshold: float | list
-    profiles: tuple = PROFILES
-    paper_value: float | None = None
+    threshold: int | float | list
+    profiles: list | tuple = PROFILES
+    paper_value: int | float | None = None
     source: str = ""
     superseded_by: str = ""
     reason: str = ""
     statistic: str = "mean"
-    tolerance: float = 0.0
+    tolerance: int | float = 0.0
     added: str = ""
 
     def outcome(self, value, spread=None):
@@ -93,10 +92,10 @@ class Spec:
     title: str
     source: str
     kind: str
-    checks: tuple
+    checks: list
     notebook: str
     template: str
-    partly_if: tuple = ()
+    partly_if: list | tuple = ()
     sizes: str | dict = ""
 
     @property
@@ -109,7 +108,10 @@ class Spec:
 
     def size(self, profile):
         """What was registered of the sizes at a profile, or an empty text."""
-        return self.sizes if isinstance(self.sizes, str) else self.sizes.get(profile, "")
+        return self._sizes().get(profile, "")
+
+    def _sizes(self):
+        return self.sizes if isinstance(self.sizes, dict) else dict.fromkeys(PROFILES, self.sizes)
 
 
 @cache
@@ -120,40 +122,45 @@ def registry():
         tables = read_toml(file)
         for name, table in tables.items():
             try:
-                table = {"notebook": name, **table}
-                table["template"] = tables[table["notebook"]].get("template", table["notebook"])
-                table["checks"] = tuple(_check(row) for row in table["checks"])
-                made = Spec(id=name, **table)
-                if name in specs or not (_ID.fullmatch(name) and _ID.fullmatch(made.template)):
-                    raise ValueError("an id is a paper and words, like arora2019-fig1-spectrum, and given once")
-                sizes = made.sizes.values() if isinstance(made.sizes, dict) else [made.sizes]
-                texts = made.title, made.source, made.kind, *sizes, *chain(*made.partly_if)
-                if not all(isinstance(text, str) for text in texts):
-                    raise ValueError("title, source, kind, sizes and the names in partly_if are texts")
-                specs[name] = made
+                if name in specs:
+                    raise ValueError("it is given twice")
+                specs[name] = _spec(name, table, tables)
             except (TypeError, KeyError, ValueError, AttributeError) as error:
                 missing = "there is no " if isinstance(error, KeyError) else ""
                 raise ClaimError(f"{file.name}, [{name}]: {missing}{error}") from error
     return specs
 
 
+def _spec(name, table, tables):
+    table = {"notebook": name, **table}
+    table["template"] = tables[table["notebook"]].get("template", table["notebook"])
+    table["checks"] = [_check(row) for row in table["checks"]]
+    spec = _typed(Spec(id=name, **table))
+    if not (_ID.fullmatch(name) and _ID.fullmatch(spec.template)):
+        raise ValueError("an id is a paper and words, like arora2019-fig1-spectrum")
+    if not all(isinstance(text, str) for text in [*spec._sizes().values(), *chain(*spec.partly_if)]):
+        raise ValueError("sizes and the names in partly_if are texts")
+    return spec
+
+
 def _check(row):
-    check = Check(**{**row, "profiles": tuple(row.get("profiles", PROFILES))})
-    known = check.tag in TAGS and check.relation in _RELATIONS and check.statistic in STATISTICS
-    if not known or not set(check.profiles) <= set(PROFILES):
-        raise ValueError(f"check {check.name!r}: unknown tag, relation, statistic or profile")
-    bounds = check.threshold if check.relation == "in" else [check.threshold]
-    if not all(map(_is_number, bounds)) or len(bounds) != 1 + (check.relation == "in"):
+    check = _typed(Check(**row))
+    if check.tag not in TAGS or check.relation not in _RELATIONS or check.statistic not in STATISTICS:
+        raise ValueError(f"check {check.name!r}: unknown tag, relation or statistic")
+    if not set(check.profiles) <= set(PROFILES):
+        raise ValueError(f"check {check.name!r}: its profiles are not among {', '.join(PROFILES)}")
+    bounds = check.threshold if isinstance(check.threshold, list) else [check.threshold]
+    if len(bounds) != 1 + (check.relation == "in") or not all(isinstance(bound, int | float) for bound in bounds):
         raise ValueError(f"check {check.name!r}: {check.threshold!r} is no threshold of {check.relation!r}")
-    texts = [getattr(check, field.name) for field in fields(Check) if field.type is str]
-    printed = check.paper_value is None or _is_number(check.paper_value)
-    if not printed or not _is_number(check.tolerance) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"check {check.name!r}: a text is none, or the paper's value or a tolerance is no number")
     return check
 
 
-def _is_number(value):
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # neither NaN nor too long an integer
+def _typed(made):
+    """A dataclass of a table's values, each of the type of its field."""
+    for field in fields(made):
+        if not isinstance(value := getattr(made, field.name), field.type):
+            raise ValueError(f"{field.name} = {value!r}")
+    return made
 
 
 def read_toml(file):
@@ -168,19 +175,6 @@ def _toml(file, *_):
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # the first also for bytes that are no UTF-8, and for long integers
         raise ClaimError(f"{file} is not valid TOML: {error}") from error
-
-
-def _profile_tables():
-    """{notebook: {"ranges" or profile: table}} of `profiles.toml`. Raises ClaimError for a table that nobody reads."""
-    tables = read_toml(paths.PROFILES)
-    known = registry().keys() | {spec.template for spec in registry().values()}
-    for name, table in tables.items():
-        inner = table if isinstance(table, dict) else {}
-        wrong = [key for key in inner if key not in (*PROFILES, "ranges") or not isinstance(inner[key], dict)]
-        if name not in known or inner is not table or wrong:
-            where = ".".join([name, *wrong[:1]])
-            raise ClaimError(f"{paths.PROFILES}: [{where}] is no table of a registered claim and one of its profiles")
-    return tables
 
 
 def spec(claim_id):
@@ -214,48 +208,32 @@ def profile_parameters(claim_id, profile):
     Raises ParameterError for an unknown profile, or one that the table does not define for this claim.
     """
     claim = spec(claim_id)
-    tables = _profile_tables()
-    table = tables.get(claim.notebook, {})
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(PROFILES)}")
+    tables = read_toml(paths.PROFILES)
+    table = tables.get(claim.notebook, {})
     if profile != "smoke" and profile not in table:
         raise ParameterError(f"{claim.notebook} has no profile {profile!r} in {paths.PROFILES.name}")
-    overrides = dict(table.get(profile, {}))
-    where = f"{paths.PROFILES.name}: [{claim.notebook}.{profile}]"
-    resources = _resources(overrides.pop("resources", {}), where)
-    if profile == "desk":
-        resources |= _desk(claim, overrides, where)
-    defaults = notebook_parameters(claim.path)
-    ranges = tables.get(claim.template, {}).get("ranges", {})
-    wrong = [name for name, allowed in ranges.items() if not _is_range(allowed)]
-    if wrong:
-        raise ClaimError(f"{paths.PROFILES.name}: the range of {wrong[0]} is neither [low, high] nor a list of words")
-    values = {**defaults, **validated(overrides, defaults, ranges), "profile": profile}
-    return values, ranges, {"memory_mb": MEMORY_MB[profile], "threads": THREADS[profile], **resources}
+    try:
+        overrides = dict(table.get(profile, {}))
+        resources = {"memory_mb": MEMORY_MB[profile], "threads": THREADS[profile], **overrides.pop("resources", {})}
+        if profile == "desk":
+            resources |= {"reduced": overrides.pop("reduced", ""), "without": _without(claim, overrides)}
+        defaults = notebook_parameters(claim.path)
+        ranges = tables.get(claim.template, {}).get("ranges", {})
+        values = {**defaults, **validated(overrides, defaults, ranges), "profile": profile}
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ClaimError(f"{paths.PROFILES.name}: [{claim.notebook}.{profile}]: {error}") from error
+    return values, ranges, resources
 
 
-def _resources(table, where):
-    amounts = ("gpu", "memory_mb", "minutes", "threads")
-    if not isinstance(table, dict) or not all(_is_number(table.get(name, 0)) for name in amounts):
-        raise ClaimError(f"{where}: resources is no table in which {', '.join(amounts)} are numbers")
-    return table
-
-
-def _desk(claim, overrides, where):
-    reduced, without = overrides.pop("reduced", ""), overrides.pop("without", {})
+def _without(claim, overrides):
+    """{check: why it is not judged at desk size}, taken out of the overrides."""
+    without = overrides.pop("without", {})
     known = {check.name for name in served(claim.notebook) for check in spec(name).checks}
-    if not isinstance(reduced, str) or not isinstance(without, dict) or not set(without) <= known:
-        raise ClaimError(f"{where}: reduced is a text, and without names checks of the claim")
-    if not all(isinstance(reason, str) and reason for reason in without.values()):
-        raise ClaimError(f"{where}: each check in without has its reason, a text")
-    return {"reduced": reduced, "without": without}
-
-
-def _is_range(allowed):
-    if not isinstance(allowed, list) or not allowed:
-        return False
-    numbers = len(allowed) == 2 and all(map(_is_number, allowed))
-    return numbers or all(isinstance(word, str) for word in allowed)
+    if not set(without) <= known or not all(without.values()):
+        raise ValueError("without names checks of the claim, each with its reason")
+    return without
 
 
 def is_as_stored(claim_id):

@@ -20,8 +20,8 @@ _NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.path
     f"overparam.record.{name}" for name in ("checks", "claims", "files", "pages", "parameters", "provenance", "render")
 }
 _WRAPPERS = {  # decorators that change what they are given and put it nowhere; the last is the bounds' own
-    "cache", "contextlib", "contextmanager", "dataclass", "functools", "lru_cache", "no_grad", "np", "property", "torch",
-    "vectorize", "_checked",
+    "cache", "contextlib", "contextmanager", "dataclass", "functools", "lru_cache", "no_grad", "np", "property",
+    "torch", "vectorize", "_checked",
 }  # fmt: skip
 _LOOK_UPS = {"globals", "import_module", "__import__"}  # of definitions whose names may not stand in the code
 _VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
@@ -108,7 +108,7 @@ def reached(code):
 
 @dataclass
 class _Definition:
-    """code: without comments and docstrings; words: the names and texts in it; modules: what of the package it imports."""
+    """code: without comments and docstrings; words: the names and texts in it; modules: the package's it imports."""
 
     code: str = ""
     words: set = field(default_factory=set)
