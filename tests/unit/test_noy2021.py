@@ -27,7 +27,6 @@ from overparam.experiments.noy2021 import (
     ten_classes,
     trend,
 )
-from overparam.experiments.noy2021_fig3bc import switched
 from overparam.models.gated import GatedRuns
 from overparam.theory.finite_kernels import layer_grams, ntk_gram
 from overparam.training import RegressionLoss, gradient_descent
@@ -97,17 +96,6 @@ def test_trend_is_spearmans_correlation():
 
     values = np.random.default_rng(0).standard_normal((3, 30)).round(1)  # with ties
     np.testing.assert_allclose(trend(values), [spearmanr(row, range(30)).statistic for row in values], rtol=1e-12)
-
-
-def test_an_exact_switch_keeps_the_training_error_and_shrinks_the_norm():
-    data = [ten_classes("fashion-sample", 12, 8, seed=0)]
-    run = switched(data, [5], 1.0, [1e-12, 0.5], Settings(48, 2), batch=6, epochs=(3, 2))
-    assert run.before["train"].shape == (1, 4)
-    assert run.after["test"].shape == (2, 1, 3)
-    assert run.relu["train"].shape == (1, 6)
-    np.testing.assert_allclose(run.after["train"][0, :, 0], run.before["train"][:, -1], rtol=1e-9)
-    assert run.norms["after"][1, 0] < run.norms["after"][0, 0] < run.norms["before"][0]
-    assert run.ranks[0, 0] == 12
 
 
 def test_the_grid_is_that_of_the_kernels_and_its_function_does_not_depend_on_the_rows_seed():

@@ -9,7 +9,7 @@ import torch
 from overparam.bounds import frei2019
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.experiments.frei2019 import gradients_in_training, train_at_depth
+from overparam.experiments.frei2019 import train_at_depth
 from overparam.models.residual import ResidualReLU, ResidualRuns, theta_of
 from overparam.training import LogisticLoss, gradient_descent
 
@@ -149,17 +149,6 @@ def test_training_at_depth_measures_what_its_curves_say():
     tiny = train_at_depth(data, 16, 3, "1/L", 1e-7, 1, seeds=[0], at=[1])
     assert (tiny["loss"][0, 0] - tiny["loss"][0, 1]) / 1e-7 == pytest.approx(squared[0], rel=1e-4)
     assert result["surrogate"][0, -1] < result["surrogate"][0, 0]
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_gradients_in_training_are_those_of_the_full_log(rule):
-    data = load("margin-sphere", n_train=30, n_test=5, d=D, rho=0.2, seed=0)
-    at, options = [0, 4, 9], {"seeds": [3, 4]}
-    full = train_at_depth(data, 16, 3, rule, 0.1, 9, at=[9], gradients_at=at, **options)
-    short = gradients_in_training(data, 16, 3, rule, 0.1, 9, at=at, **options)
-    np.testing.assert_allclose(short["gradients"], full["gradients"][..., 0], rtol=1e-9)
-    np.testing.assert_allclose(short["surrogate"], full["surrogate"][:, at], rtol=1e-12)
-    np.testing.assert_allclose(short["distance"], full["distance"], rtol=1e-12)
 
 
 def test_a_run_that_diverges_is_nan_and_the_others_go_on():

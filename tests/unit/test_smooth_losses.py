@@ -1,4 +1,4 @@
-"""Losses with a Lipschitz derivative, descent on random subsets and fits of rates, against other calculations."""
+"""Descent on random subsets and fits of rates, against other calculations."""
 
 import numpy as np
 import pytest
@@ -6,57 +6,13 @@ import torch
 
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.experiments.allenzhu2019_thm6 import SmoothLoss
 from overparam.models.deep_relu import ReLURuns
 from overparam.theory import fits
 from overparam.training import Checkpoint, SquaredLoss, gradient_descent
 from overparam.training.descent import subset, subset_descent
 
-KINDS = ["squares", "pl", "quartic", "power8", "bounded"]
-R = torch.linspace(-4, 4, 8001, dtype=torch.float64)[:, None]
 DATA = load("sphere", n_train=6, n_test=0, d=4, transform="unit_bias", seed=0)
 Y = DATA.y_train[:, None]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_derivative_is_autograds_and_1_lipschitz(kind):
-    loss, u = SmoothLoss(torch.zeros_like(R), kind), R.clone().requires_grad_()
-    value, slope = loss(u)
-    torch.testing.assert_close(slope.detach(), torch.autograd.grad(value, u)[0])
-    curvature = slope.detach().diff(dim=0) / R.diff(dim=0)
-    assert curvature.abs().max() <= 1 + 1e-9
-    assert curvature.max() > 0.99
-
-
-def test_values_are_those_of_the_formulas():
-    at = lambda kind, r: SmoothLoss(torch.zeros(1, 1).double(), kind)(torch.tensor([[r]]).double())[0].item()  # noqa: E731
-    assert at("squares", 3) == 4.5
-    assert at("pl", 2) == pytest.approx((4 + 3 * np.sin(2) ** 2) / 8)
-    assert at("quartic", -0.5) == pytest.approx(0.5**4 / 12)
-    assert at("quartic", 2) == pytest.approx(1 / 12 + 1 / 3 + 1 / 2)
-    assert at("power8", 0.5) == pytest.approx(0.5**8 / 56)
-    assert at("power8", -3) == pytest.approx(1 / 56 + 2 / 7 + 2)
-    assert at("bounded", 3) == pytest.approx(0.45)
-
-
-def test_the_sine_loss_has_the_pl_constant_and_is_not_convex():
-    each = [SmoothLoss(torch.zeros(1, 1).double(), "pl")(r[None]) for r in R[R[:, 0].abs() > 0.01][::4]]
-    ratios = torch.stack([slope.square().sum() / value for value, slope in each])
-    assert ratios.min().item() == pytest.approx(0.0439, abs=1e-4)
-    slopes = torch.stack([slope[0, 0] for _, slope in each])
-    assert slopes.diff().min() < 0
-
-
-def test_rows_and_runs_of_a_loss():
-    y = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    loss, u = SmoothLoss(y, "pl", runs_axis=True), torch.zeros(2, 5, 3, dtype=torch.float64)
-    values, slopes = loss(u)
-    for run in range(2):
-        torch.testing.assert_close(loss.select(run)(u[run])[0], values[run])
-    rows = torch.tensor([3, 1])
-    torch.testing.assert_close(loss.rows(rows)(u[:, rows])[1], slopes[:, rows])
-    with pytest.raises(ParameterError, match="kind of loss"):
-        SmoothLoss(y, "cubic")
 
 
 def nets(depth=2, m=8):

@@ -62,27 +62,3 @@ def _errors(loss, outputs):
 def _wrong(outputs, labels):
     """Share of examples with y f <= 0, NaN where f is."""
     return (outputs * labels <= 0).to(outputs).mean(-1) + 0 * outputs.sum(-1)
-
-
-def gradients_in_training(data, m, L, rule, eta, steps, *, seeds, at, dtype=None, device=None, checkpoint=None):
-    """||dL_S/dW_l||_F and the surrogate error E_S along the training of `train_at_depth`, all without a test set.
-
-    Returns {name: float64 array}: gradients (R, len(at), L + 1); surrogate (R, len(at)), both before the steps `at`;
-    distance |W_l(K) - W_l(0)|_F, (R, 1, L + 1). The other arguments are those of `train_at_depth`.
-    """
-    x, y = (t.to(device, dtype) for t in (data.x_train, data.y_train))
-    nets = ResidualRuns(x.shape[1], m, L, theta_of(rule, L), seeds=seeds, dtype=x.dtype, device=x.device)
-    loss = LogisticLoss(y)
-    log = {
-        "gradients": lambda run: _frobenius(run.net.gradients(run.x, loss(run.forward())[1])),
-        "surrogate": lambda run: loss.surrogate(run.forward().double()),
-        "distance": lambda run: run.distances(),
-    }
-    schedule = {"gradients": at, "surrogate": at, "distance": [steps]}
-    options = {"log": log, "at": schedule, "allow_divergence": True, "checkpoint": checkpoint}
-    history = gradient_descent(nets, x, loss, eta, steps, **options)
-    return {name: values.numpy() for name, values in history.logs.items()}
-
-
-def _frobenius(matrices):
-    return torch.stack([matrix.norm(dim=(-2, -1)) for matrix in matrices], -1)
