@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import psutil
@@ -19,26 +18,20 @@ def budget(device="cpu"):
     Raises ParameterError for a value that is no size.
     """
     given = os.environ.get("OVERPARAM_MEMORY")
-    if given:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)(?:i?B)?", given.strip(), re.IGNORECASE)
-        if not found or not float(found[1]):
-            raise ParameterError(f"OVERPARAM_MEMORY must be a size such as 800M or 6G, not {given!r}")
-        return int(float(found[1]) * UNITS[found[2].upper()])
-    return int(SHARE * (_free_on_gpu(device) if _kind(device) == "cuda" else _free()))
+    if not given:
+        return int(SHARE * _free(str(device)))
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)(?:i?B)?", given.strip(), re.IGNORECASE)
+    if not found or not float(found[1]):
+        raise ParameterError(f"OVERPARAM_MEMORY must be a size such as 800M or 6G, not {given!r}")
+    return int(float(found[1]) * UNITS[found[2].upper()])
 
 
-def _kind(device):
-    return str(device).partition(":")[0]
-
-
-def _free_on_gpu(device):
-    import torch
-
-    return torch.cuda.mem_get_info(device)[0]
-
-
-def _free():
+def _free(device):
     """Bytes that can be had without swapping, within the limit of a control group where there is one."""
+    if device.startswith("cuda"):
+        import torch
+
+        return torch.cuda.mem_get_info(device)[0]
     free = psutil.virtual_memory().available
     limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
     if limit.exists() and (text := limit.read_text().strip()).isdigit():
@@ -47,25 +40,10 @@ def _free():
 
 
 def require(needed, what, device="cpu"):
-    """Raise MemoryExceeded where `what` needs more bytes than the budget."""
-    if _kind(device) != "meta" and needed > (allowed := budget(device)):
-        raise MemoryExceeded(
-            f"{what} needs {size(needed)}, and {size(allowed)} may be used: lower the sizes, or set OVERPARAM_MEMORY"
-        )
-
-
-def total():
-    """Bytes of memory that the machine has, or its control group where there is one."""
-    limit = Path("/sys/fs/cgroup/memory.max")
-    group = limit.read_text().strip() if limit.exists() else ""
-    machine = psutil.virtual_memory().total
-    return min(machine, int(group)) if group.isdigit() else machine
-
-
-def advise(needed, what):
-    """Say on stderr that `what` may need more bytes than the budget, where it may."""
-    if needed > (allowed := budget()):
-        print(f"{what} takes up to {size(needed)}; {size(allowed)} may be used here, and it is tried", file=sys.stderr)
+    """Raise MemoryExceeded where `what` needs more bytes than the budget; tensors on "meta" need none."""
+    if str(device) != "meta" and needed > (allowed := budget(device)):
+        use = f"{what} needs {size(needed)}, and {size(allowed)} may be used"
+        raise MemoryExceeded(f"{use}: lower the sizes, or set OVERPARAM_MEMORY")
 
 
 def size(count):
@@ -74,9 +52,7 @@ def size(count):
 
 
 def held(holder, but=()):
-    """Bytes of the tensors that an object's attributes (and lists and dicts in them) hold; `but`: objects whose
-    tensors do not count.
-    """
+    """Bytes of the tensors in an object's attributes, and in lists and dicts there, less those of the objects `but`."""
     shared = {t.untyped_storage().data_ptr() for other in but for t in _tensors(vars(other))}
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in _tensors(vars(holder))}
     return sum(count for pointer, count in storages.items() if pointer not in shared)

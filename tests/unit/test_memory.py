@@ -30,7 +30,7 @@ def test_a_budget_that_is_no_size_is_refused(monkeypatch, given):
 
 def test_without_one_three_quarters_of_the_free_memory_may_be_used(monkeypatch):
     monkeypatch.delenv("OVERPARAM_MEMORY", raising=False)
-    monkeypatch.setattr(memory, "_free", lambda: 1000)
+    monkeypatch.setattr(memory, "_free", lambda device: 1000)
     assert memory.budget() == 750
     monkeypatch.undo()
     assert 0 < memory.budget() <= 0.75 * psutil.virtual_memory().total

@@ -9,6 +9,7 @@ import inspect
 import io
 import json
 import lzma
+import math
 import os
 import re
 import resource
@@ -56,31 +57,22 @@ class Claim:
         same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
         self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
-        self.runs = self._finished_runs()
+        # At desk and paper size the folder of finished runs: while the record is staged, where it will end.
+        lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
+        self.runs = lasting if self.folder.parent.name in ("desk", "paper") else None
         self.device, self.seeds = prepared(self.parameters)
-        if same:
-            self._require_memory()
+        if same and (self.device.type != "cpu" or not self._resources.get("gpu")):  # a CPU tries what a GPU needs
+            what = f"{self.spec.notebook} at {self.profile} size"
+            memory.require(self._resources["memory_mb"] * 2**20, what, self.device)
         self._started = time.perf_counter()
         self._results, self._metrics, self._series, self._files = {}, {}, {}, {}
         self._data, self._summary = [], []
 
-    def _finished_runs(self):
-        """At desk and paper size the folder of finished runs: while the record is staged, where it will end."""
-        lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
-        return lasting if self.folder.parent.name in ("desk", "paper") else None
-
-    def _require_memory(self):
-        what = f"{self.spec.notebook} at {self.profile} size"
-        declared = self._resources["memory_mb"] * 2**20
-        if self._resources.get("gpu") and self.device.type == "cpu" and declared <= memory.total():
-            memory.advise(declared, f"{what}, as declared for a GPU,")
-        else:
-            memory.require(declared, what, self.device)
-
     def data(self, dataset):
         """Note a loaded data set in the record, and hand it back."""
         row = {key: getattr(dataset, key) for key in ("name", "source", "stand_in", "sha256")}
-        self._data += [row] if row not in self._data else []
+        if row not in self._data:
+            self._data.append(row)
         return dataset
 
     def metric(self, name, value, paper=None):
@@ -100,21 +92,18 @@ class Claim:
             text = frame.to_csv(index=False, lineterminator="\n").encode()
         except UnicodeEncodeError as error:
             raise ClaimError(f"{self.id}: the table {name!r} holds words that no UTF-8 can hold") from error
-        if len(text) <= LEGIBLE:
-            self._files[f"{name}.csv"] = text
-        else:
-            self._files[f"{name}.csv.xz"] = lzma.compress(text)
+        small = len(text) <= LEGIBLE
+        self._files[f"{name}.csv" if small else f"{name}.csv.xz"] = text if small else lzma.compress(text)
         return frame
 
     def series(self, /, **arrays):
-        """Record plotted arrays, rounded to six significant digits, for `series.npz`.
-
-        Raises ClaimError for arrays of anything but numbers, truth values and words, and for names that cannot be kept.
-        """
-        arrays = {name: np.asarray(array) for name, array in arrays.items()}
-        if wrong := [name for name, array in arrays.items() if not _is_storable(name, array)]:
-            raise ClaimError(f"{self.id}: the series {wrong[0]!r} of {arrays[wrong[0]].dtype} cannot be stored")
-        self._series.update({name: significant(array) for name, array in arrays.items()})
+        """Record plotted arrays, rounded to six significant digits, for `series.npz`. Raises ClaimError for objects."""
+        for name, array in arrays.items():
+            array = np.asarray(array)
+            reserved = name in ("file", "allow_pickle") or name.endswith(".npy") or not name.isprintable()
+            if reserved or array.dtype.kind not in "biufcU":  # else numpy would take a pickle, or lose the name
+                raise ClaimError(f"{self.id}: the series {name!r} of {array.dtype} cannot be stored")
+            self._series[name] = significant(array)
 
     def figure(self, fig, name):
         """Draw a figure once: the picture that is shown is `<name>.png` of the record. It is closed then."""
@@ -122,11 +111,11 @@ class Claim:
 
         if not _NAME.fullmatch(name):
             raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
-        words, pixels = repr(fig), 100 * fig.get_figwidth()
+        words = repr(fig)
         content = self._files[f"{name}.png"] = png(fig)
         if fig not in _shown:
             picture = {"image/png": base64.b64encode(content).decode(), "text/plain": words}
-            _show(picture, {"image/png": {"width": round(pixels)}})
+            _show(picture, {"image/png": {"width": round(100 * fig.get_figwidth())}})
             _shown.add(fig)
         plt.close(fig)
 
@@ -160,20 +149,11 @@ class Claim:
         became = check.outcome(value, spread)
         without = self._resources.get("without", {}).get(name, "")
         applies = check.is_judged_at(self.profile) and not without
-        self._results[name] = asdict(check) | {
-            "value": value,
-            "spread": spread,
-            "n": n,
-            "holds": became == "holds",
-            "undecided": became == "undecided",
-            "applies": applies,
-            "without": without,
-        }
+        judged = {"holds": became == "holds", "undecided": became == "undecided", "applies": applies}
+        self._results[name] = asdict(check) | {"value": value, "spread": spread, "n": n, "without": without} | judged
         if applies and check.tag == "A" and became == "fails":
-            raise ClaimError(
-                f"{self.id}: our own computation is wrong: {check.wording}: "
-                f"{float('nan') if value is None else value:.3g}, where {render.required(asdict(check))} was required"
-            )
+            found = f"{math.nan if value is None else value:.3g}, where {render.required(asdict(check))} was required"
+            raise ClaimError(f"{self.id}: our own computation is wrong: {check.wording}: {found}")
 
     def report(self):
         """Compute the verdict, write the record atomically, and show its sentence and its checks.
@@ -187,11 +167,7 @@ class Claim:
         rows = list(self._results.values())
         record = {
             "claim": self.id,
-            "title": self.spec.title,
-            "paper": self.spec.paper,
-            "source": self.spec.source,
-            "kind": self.spec.kind,
-            "notebook": self.spec.notebook,
+            **{name: getattr(self.spec, name) for name in ("title", "paper", "source", "kind", "notebook")},
             "profile": self.folder.parent.name,
             "parameters": self.parameters,
             "sizes": self.spec.size(self.profile),
@@ -206,8 +182,7 @@ class Claim:
             "seeds": self.seeds,
             "data": self._data,
             "seconds": max(0.001, round(time.perf_counter() - self._started, 3)),
-            "peak_bytes": self._peak_bytes(),
-            "device": self._device_name(),
+            **self._machine(),
             "versions": provenance.versions(),
             "git": provenance.git_revision(),
             "fingerprint": os.environ.get("OVERPARAM_FINGERPRINT"),
@@ -217,20 +192,17 @@ class Claim:
             forget(self.checkpoints)
         _show({"text/markdown": render.markdown(record), "text/plain": render.plain(record)})
 
-    def _peak_bytes(self):
+    def _machine(self):
+        """The device, and the most memory that was in use on it."""
         import torch
 
         if self.device.type == "cuda":
-            return torch.cuda.max_memory_allocated(self.device)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-    def _device_name(self):
-        import torch
-
-        if self.device.type == "cuda":
-            return torch.cuda.get_device_name(self.device)
-        products = ", float32 products by oneDNN" if torch.backends.mkldnn.matmul.fp32_precision == "bf16" else ""
-        return f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}{products}"
+            peak, name = torch.cuda.max_memory_allocated(self.device), torch.cuda.get_device_name(self.device)
+            return {"peak_bytes": peak, "device": name}
+        fast = torch.backends.mkldnn.matmul.fp32_precision == "bf16"
+        name = f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return {"peak_bytes": peak, "device": name + (", float32 products by oneDNN" if fast else "")}
 
     def _write(self, record):
         """Figures, tables and series first, result.json last."""
@@ -253,9 +225,3 @@ def _show(data, metadata=None):
         shell.display.display(data, raw=True, metadata=metadata or {})
     else:
         print(data["text/plain"])
-
-
-def _is_storable(name, array):
-    """Whether an array needs no pickle, and its name is one that numpy's archives give back."""
-    reserved = name in ("file", "allow_pickle") or name.endswith(".npy")
-    return array.dtype.kind in "biufcU" and name.isprintable() and not reserved

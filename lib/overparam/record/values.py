@@ -64,18 +64,23 @@ def measured(given, statistic="mean"):
         raise ClaimError(f"a check takes one number, or one number per seed, not {given!r}") from error
     if not len(sample):
         raise ClaimError("a check takes one number, or one number per seed, and the sample is empty")
+    sample, n = np.sort(sample), len(sample)
+    if statistic in ("min", "max"):
+        value = float(sample[0 if statistic == "min" else -1])
+        return value, value, value, n
+    interval = {"mean": _mean, "median": _median, "share": _share}[statistic]
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        return *_INTERVALS[statistic](np.sort(sample), len(sample)), len(sample)
+        return *map(float, interval(sample, n)), n
 
 
 def _mean(sample, n):
     from scipy.special import stdtrit
 
-    mean = float(sample.mean())
+    mean = sample.mean()
     if n == 1:
         return mean, -math.inf, math.inf
     half = stdtrit(n - 1, (1 + LEVEL) / 2) * sample.std(ddof=1) / math.sqrt(n)
-    return mean, float(mean - half), float(mean + half)
+    return mean, mean - half, mean + half
 
 
 def _median(sample, n):
@@ -84,7 +89,7 @@ def _median(sample, n):
     # The k-th smallest and the k-th largest value, with the largest k for which P(Binomial(n, 1/2) < k) <= 2.5 %.
     k = max((k for k in range(1, n // 2 + 1) if bdtr(k - 1, n, 0.5) <= (1 - LEVEL) / 2), default=0)
     low, high = (sample[k - 1], sample[n - k]) if k else (-math.inf, math.inf)
-    return float(np.median(sample)), float(low), float(high)
+    return np.median(sample), low, high
 
 
 def _share(sample, n):
@@ -95,34 +100,17 @@ def _share(sample, n):
     k, tail = sample.sum(), (1 - LEVEL) / 2
     low = betaincinv(k, n - k + 1, tail) if k else 0.0
     high = betaincinv(k + 1, n - k, 1 - tail) if k < n else 1.0
-    return float(k / n), float(low), float(high)
+    return k / n, low, high
 
 
-def _extreme(which):
-    def interval(sample, _):
-        return (float(which(sample)),) * 3
-
-    return interval
-
-
-_INTERVALS = {
-    "mean": _mean, "median": _median, "share": _share, "min": _extreme(np.min), "max": _extreme(np.max),
-}  # fmt: skip
-
-
-def significant(array, digits=DIGITS):
-    """An array rounded to significant digits, in single precision where that holds them."""
+def significant(array):
+    """An array with its floats rounded to six significant digits, in single precision where that holds them."""
     if array.dtype.kind != "f":
         return array
-    array = array.astype(np.promote_types(array.dtype, np.float32))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array))))
-    ok = np.isfinite(scale) & np.isfinite(array) & (array != 0)
-    rounded = np.where(ok, np.round(array * np.where(ok, scale, 1)) / np.where(ok, scale, 1), array)
+    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in array.ravel().tolist()]).reshape(array.shape)
     with np.errstate(over="ignore", under="ignore"):
-        small = rounded.astype(np.float32)  # holds six digits, unless the number itself is too large or too small
-    tiny = (rounded != 0) & (np.abs(small) < np.finfo(np.float32).tiny)
-    return small if np.array_equal(np.isfinite(small), np.isfinite(rounded)) and not tiny.any() else rounded
+        small = rounded.astype(np.float32)
+    return small if np.allclose(small, rounded, rtol=1e-7, atol=0, equal_nan=True) else rounded
 
 
 def tidy(frame):
@@ -143,22 +131,16 @@ def tidy(frame):
 def _column(column):
     import pandas as pd
 
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column
     if column.dtype == object:
-        cells = [_cell(column.name, i, value) for i, value in enumerate(column)]
+        cells = [value.item() if np.ndim(value) == 0 and hasattr(value, "item") else value for value in column]
+        for row, cell in enumerate(cells):
+            if not (cell is None or isinstance(cell, str | bool | numbers.Real)):
+                kind = type(cell).__name__
+                where = f"the column {column.name!r} holds a {kind} in row {row}"
+                raise ClaimError(f"{where}; a table keeps one number or word per cell")
         column = pd.Series(cells, column.index, name=column.name).infer_objects()
     if pd.api.types.is_float_dtype(column.dtype):
         return column.astype(float).map(lambda value: float(f"{value:.{DIGITS}g}"))
     if column.dtype.kind in "biuO" or pd.api.types.is_string_dtype(column.dtype):
         return column
     raise ClaimError(f"the column {column.name!r} holds {column.dtype}; a table keeps numbers and words")
-
-
-def _cell(name, row, value):
-    if hasattr(value, "item") and np.ndim(value) == 0:  # of numpy or torch
-        value = value.item()
-    if value is None or isinstance(value, str | bool | numbers.Real):
-        return value
-    kind = type(value).__name__
-    raise ClaimError(f"the column {name!r} holds a {kind} in row {row}; a table keeps one number or word per cell")
