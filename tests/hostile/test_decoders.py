@@ -2,21 +2,19 @@
 
 import gzip
 import lzma
-import socket
 import struct
-import threading
 
 import numpy as np
 import pytest
-from hostile_files import BOMB, archives, fill, hostile_files, idx, member, pickles, tar, zips
+from hostile_files import archives, fill, hostile_files, idx, member, pickles, tar, zips
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from toy_claim import tried
 
-from overparam import data, paths
+from overparam import data
 from overparam.data import readers, sources
-from overparam.errors import DataCorrupt, DataUnavailable
+from overparam.errors import DataCorrupt
 
 FORMS = [
     (name, files)
@@ -131,65 +129,3 @@ def test_texts_are_read_back_from_both_forms(tmp_path, texts):
     csv.write_bytes(lzma.compress("\n".join(["split,label,rating,id,review", *lines, ""]).encode()))
     for path in (archive, csv):
         assert [part.tolist() for part in readers.imdb({path.name: path}).x] == [texts, texts]
-
-
-ANSWERS = {
-    "endless": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * (1 << 20), 16),
-    "longer than it says": (b"HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n", b"x" * (1 << 20), 16),
-    "of no length": (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", b"x", 1),
-    "a bomb": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", gzip.compress(bytes(BOMB)), 1),
-    "a redirect to a file": (b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", b"", 1),
-    "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", b"", 1),
-}
-
-
-@pytest.fixture
-def host(monkeypatch):
-    """Gives the URL of a server that answers every request with the given bytes."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    listener = socket.create_server(("127.0.0.1", 0))
-    answers = []
-
-    def serve():
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection:
-                try:
-                    connection.recv(65536)
-                    head, chunk, times = answers[0]
-                    connection.sendall(head)
-                    for _ in range(times):
-                        connection.sendall(chunk)
-                except OSError:  # the client has had enough
-                    continue
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-
-    def url(answer):
-        answers.append(answer)
-        return f"http://127.0.0.1:{listener.getsockname()[1]}/{{file}}"
-
-    yield url
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
-
-
-@pytest.mark.parametrize("name", ["mnist", "sgemm"])
-@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_a_hostile_host_gives_nothing(mirror, monkeypatch, host, name, answer):
-    """Neither where the size of a file is registered, nor where only a limit is."""
-    monkeypatch.setitem(sources.registry()[name], "urls", [host(answer)])
-    monkeypatch.setattr(sources, "LARGEST", 1 << 20)
-    sizes, digest = [], sources._sha256
-    monkeypatch.setattr(sources, "_sha256", lambda path: sizes.append(path.stat().st_size) or digest(path))
-    with pytest.raises(DataUnavailable, match="could not be downloaded") as caught:
-        data.fetch(name)
-    assert str(caught.value).count("\n") == 1
-    assert list((paths.CACHE / name).iterdir()) == []
-    registered = next(iter(sources.registry()[name]["files"].values())).get("size", sources.LARGEST)
-    assert all(size <= registered for size in sizes)

@@ -24,11 +24,9 @@ from .transforms import normalise
 __all__ = ["DataSet", "describe", "fetch", "load", "normalise"]
 
 GENERATORS = {
-    "guo-synthetic": synthetic.guo_synthetic,
-    "noy-ackley": synthetic.noy_ackley,
-    "sphere": synthetic.sphere,
+    "guo-synthetic": synthetic.guo_synthetic, "noy-ackley": synthetic.noy_ackley, "sphere": synthetic.sphere,
     "margin-sphere": synthetic.margin_sphere,
-}
+}  # fmt: skip
 # kind of data -> transforms (the default first), options with their defaults
 SETTINGS = {
     "images": (transforms.IMAGE, {"flat": None}),
@@ -103,12 +101,10 @@ def describe():
     """
     rows = []
     for name, info in sources.registry().items():
-        found, available = sources.find(name), "to be fetched"
-        sizes = [file.get("size") for file in info.get("files", {}).values()]
-        if info["kind"] == "synthetic":
-            available = "synthetic"
-        elif found:
-            available, sizes = found.source, [size for _, size, _ in found.stamps]
+        found = sources.find(name)
+        available = "synthetic" if info["kind"] == "synthetic" else found.source if found else "to be fetched"
+        files = info.get("files", {}).values()
+        sizes = [size for _, size, _ in found.stamps] if found else [file.get("size") for file in files]
         size = None if None in sizes else round(sum(sizes) / 2**20, 1)
         about = {"licence": info["licence"], "origin": info["origin"]}
         rows.append({"name": name, "available": available, "MiB": size, **about})
@@ -118,8 +114,8 @@ def describe():
 def _settings(name, info, transform, options):
     """The transform and all options with their defaults. Raises ParameterError for those it does not know."""
     if info["kind"] == "synthetic":
-        known = {p.name: p.default for p in inspect.signature(GENERATORS[name]).parameters.values()}
-        defaults = {key: value for key, value in known.items() if key not in ("n", "seed")}
+        known = inspect.signature(GENERATORS[name]).parameters
+        defaults = {key: p.default for key, p in known.items() if key not in ("n", "seed")}
         # guo-synthetic computes its labels from the scaled inputs, so its scaling is the option `inputs`
         allowed = ("raw",) if "inputs" in defaults else (info.get("transform", "raw"), "raw", *transforms.ROW)
     else:

@@ -60,10 +60,8 @@ def read(found):
 def idx(files):
     """MNIST's format: big-endian header (magic number, sizes), then bytes."""
     arrays = {name.split("-ubyte")[0]: idx_array(gzip.decompress(path.read_bytes())) for name, path in files.items()}
-    return Raw(
-        (arrays["train-images-idx3"], arrays["t10k-images-idx3"]),
-        (arrays["train-labels-idx1"], arrays["t10k-labels-idx1"]),
-    )
+    x, y = ([arrays[f"{split}-{kind}"] for split in ("train", "t10k")] for kind in ("images-idx3", "labels-idx1"))
+    return Raw(tuple(x), tuple(y))
 
 
 def idx_array(data):
@@ -79,7 +77,7 @@ def cifar10(files):
     batches = [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]
     if "labels.npz" in files:
         with ThreadPoolExecutor() as pool:
-            x = list(pool.map(_sheet, (files[f"{batch}.webp"] for batch in batches)))
+            x = list(pool.map(_patches, (files[f"{batch}.webp"] for batch in batches)))
         with files["labels.npz"].open("rb") as file, np.load(file, allow_pickle=False) as labels:
             y_train, y_test = labels["y_train"], labels["y_test"]
     else:
@@ -96,19 +94,15 @@ def cifar100(files):
     return Raw((x, x_test), (y, y_test))
 
 
-def _sheet(path):
+def _patches(path):
+    """An image file cut into squares, row by row: (rows * columns, PATCH, PATCH, 3); what is left over is left out."""
     from PIL import Image
 
     with Image.open(path) as image:
-        sheet = np.asarray(image.convert("RGB"))
-    return np.ascontiguousarray(_tiles(sheet, PATCH))
-
-
-def _tiles(image, size):
-    """(rows*size, columns*size, 3) -> (rows*columns, size, size, 3), row by row."""
-    rows, columns = image.shape[0] // size, image.shape[1] // size
-    cut = image[: rows * size, : columns * size].reshape(rows, size, columns, size, 3)
-    return cut.swapaxes(1, 2).reshape(-1, size, size, 3)
+        pixels = np.asarray(image.convert("RGB"))
+    rows, columns = pixels.shape[0] // PATCH, pixels.shape[1] // PATCH
+    cut = pixels[: rows * PATCH, : columns * PATCH].reshape(rows, PATCH, columns, PATCH, 3)
+    return np.ascontiguousarray(cut.swapaxes(1, 2).reshape(-1, PATCH, PATCH, 3))
 
 
 def _cifar_records(path, members, labels):
@@ -161,7 +155,7 @@ def imdb(files):
 
 
 def _imdb_archive(path):
-    """Members aclImdb/<split>/<neg or pos>/<id>_<rating>.txt -> (split, label, id, text)."""
+    """[(split, label, id, text)] of members aclImdb/<split>/<neg or pos>/<id>_<rating>.txt."""
     reviews = []
     with tarfile.open(path) as archive:
         for member in archive:
@@ -191,13 +185,8 @@ def fashion_sample(files):
 
 
 def photo_patches(files):
-    """260 patches of 32 x 32 pixels of each photograph, row by row, the right and lower rests left out."""
-    from PIL import Image
-
-    patches = []
-    for name in ("china.jpg", "flower.jpg"):
-        with Image.open(files[name]) as image:
-            patches.append(_tiles(np.asarray(image.convert("RGB")), PATCH))
+    """260 patches of 32 x 32 pixels of each of two photographs."""
+    patches = [_patches(files[name]) for name in ("china.jpg", "flower.jpg")]
     labels = np.repeat(np.arange(2, dtype=np.uint8), [len(p) for p in patches])
     return Raw((np.concatenate(patches),), (labels,))
 
@@ -223,15 +212,7 @@ def _sha256(data):
 
 
 READERS = {
-    "mnist": idx,
-    "fashion-mnist": idx,
-    "cifar10": cifar10,
-    "cifar100": cifar100,
-    "california-housing": housing,
-    "imdb": imdb,
-    "sgemm": sgemm,
-    "mnist-5k": mnist_5k,
-    "fashion-sample": fashion_sample,
-    "photo-patches": photo_patches,
-    "diabetes": diabetes,
-}
+    "mnist": idx, "fashion-mnist": idx, "cifar10": cifar10, "cifar100": cifar100, "california-housing": housing,
+    "imdb": imdb, "sgemm": sgemm, "mnist-5k": mnist_5k, "fashion-sample": fashion_sample,
+    "photo-patches": photo_patches, "diabetes": diabetes,
+}  # fmt: skip

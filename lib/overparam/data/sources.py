@@ -2,7 +2,6 @@
 
 import contextlib
 import difflib
-import errno
 import functools
 import hashlib
 import importlib.util
@@ -17,8 +16,6 @@ from urllib.parse import urlsplit
 
 from .. import paths
 from ..errors import DataCorrupt, DataUnavailable, ParameterError
-
-LARGEST = 1 << 30  # bytes of a download whose size is not registered
 
 
 @functools.cache
@@ -155,9 +152,9 @@ def _download(name, path):
                 return host
             reasons.append(f"{host}: other content than registered")
         except (OSError, ValueError) as error:
-            response = getattr(error, "response", None)
-            status = f"HTTP {response.status_code}" if response is not None else None
-            reasons.append(f"{host}: {status or getattr(error, 'strerror', None) or type(error).__name__}")
+            status = getattr(getattr(error, "response", None), "status_code", "")
+            why = f"HTTP {status}" if status else getattr(error, "strerror", None) or type(error).__name__
+            reasons.append(f"{host}: {why}")
     raise DataUnavailable(_unavailable(name, path.name, reasons))
 
 
@@ -167,36 +164,22 @@ def _download_from(url, name, path):
     from tqdm import tqdm
 
     info = entry(name)["files"][path.name]
-    size = info.get("size")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         # pooch asks whether the bar is true, which tqdm answers only where it has a total
-        bar = tqdm(desc=path.name, total=size or 1, unit="B", unit_scale=True, file=sys.stderr)
-        with bar, part.open("wb") as file:
+        bar = tqdm(desc=path.name, total=info.get("size", 1), unit="B", unit_scale=True, file=sys.stderr)
+        with bar:
             # identity: a host that compresses on the way would have requests hand over other bytes than the file's
             headers = {"Accept-Encoding": "identity"}
             get = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=(10, 60), headers=headers)
-            get(url, _Limited(file, size or LARGEST), None)
+            get(url, str(part), None)
         if not _intact(name, part, info, _sha256(part)):
             return False
         part.replace(path)
         return True
     finally:
         part.unlink(missing_ok=True)
-
-
-class _Limited:
-    """A file to write to that takes no more than a number of bytes: a host may send for ever."""
-
-    def __init__(self, file, size):
-        self.flush, self._write, self._left = file.flush, file.write, size
-
-    def write(self, chunk):
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise OSError(errno.EFBIG, "more bytes than the file has")
-        self._write(chunk)
 
 
 def _unavailable(name, file, reasons):
