@@ -109,20 +109,6 @@ def test_a_change_of_the_gradient_keeps_its_digits_in_either_form():
         assert change(run)[0].item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_kinds_share_everything_but_the_gates_and_dtypes_share_the_draw():
-    x, (grelu, relu) = unit_inputs(), (runs_of(kind, (3,)).descent(unit_inputs(), 0) for kind in KINDS)
-    for name in ("B", "C"):
-        assert torch.equal(getattr(grelu, name), getattr(relu, name))
-    assert all(torch.equal(a, b) for a, b in zip(grelu.W, relu.W, strict=True))
-    relu.forward()
-    assert not torch.equal(grelu.gates[0], relu.gates[0])
-    single = runs_of("grelu", (3,)).descent(x.float(), 0)
-    assert all(torch.equal(a, b.float()) for a, b in zip(single.W, grelu.W, strict=True))
-    assert runs_of("relu").twin("grelu").kind == "grelu"
-    elsewhere = runs_of("grelu", (3,), draw_on="device").descent(x, 0)  # this device is the CPU
-    assert torch.equal(elsewhere.forward(), grelu.forward())
-
-
 def test_draws_have_their_variances_and_are_independent():
     net = GatedRuns("grelu", 50, 400, 2, 3, seeds=[0])
     run, Psi = net.descent(torch.zeros(1, 50, dtype=torch.float64), 0), psi_of(net)
@@ -289,32 +275,6 @@ def test_spectral_norm_of_matrices_and_of_zero():
     matrices = torch.randn(2, 9, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     torch.testing.assert_close(spectral_norm(matrices, 500), torch.linalg.matrix_norm(matrices, 2))
     assert spectral_norm(torch.zeros(3, 3)) == 0
-
-
-def test_what_a_net_refuses():
-    with pytest.raises(ParameterError, match="grelu or relu"):
-        runs_of("leaky")
-    with pytest.raises(ParameterError, match="cpu or device"):
-        runs_of("relu", draw_on="gpu")
-
-
-def test_a_training_resumes_to_the_bit(tmp_path):
-    x, loss = unit_inputs(), RegressionLoss(targets())
-    whole = gradient_descent(runs_of("grelu"), x, loss, 1e-3, 30, batched=False)
-    calls = []
-
-    def killed(run):
-        calls.append(run)
-        if len(calls) == 20:
-            raise KeyboardInterrupt
-        return run.forward().sum()
-
-    saved = Checkpoint(tmp_path / "run", every=0)
-    options = {"at": list(range(31)), "checkpoint": saved, "batched": False}
-    with pytest.raises(KeyboardInterrupt):
-        gradient_descent(runs_of("grelu"), x, loss, 1e-3, 30, log={"sum": killed}, **options)
-    again = gradient_descent(runs_of("grelu"), x, loss, 1e-3, 30, log={"sum": killed}, **options)
-    assert torch.equal(again.loss, whole.loss)
 
 
 def test_a_checkpoint_of_other_gates_or_inputs_is_refused(tmp_path, caplog):

@@ -16,7 +16,6 @@ from overparam.experiments import allenzhu2019_thm4 as remainders
 from overparam.models.deep_relu import ReLUNet
 from overparam.norms import product_norms
 from overparam.theory.perturbation import products
-from overparam.theory.perturbation.residual import partners
 from overparam.training import SquaredLoss
 
 X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)
@@ -39,22 +38,6 @@ def test_the_chain_has_the_law_of_real_nets():
     assert np.log(found["norm"]).mean() == pytest.approx(np.log(chain).mean(), abs=5 * np.log(chain).std() / 20)
 
 
-def test_separations_are_distances_from_the_line():
-    net = ReLUNet(5, 30, 1, 2, seed=0)
-    found = start.separations(net, X.x_train[:1], X.x_train[1:2])
-    for l, (a, b) in enumerate(zip(net.forward(X.x_train[:1])[1], net.forward(X.x_train[1:2])[1], strict=True)):
-        expected = (b[0] - a[0] * (a[0] @ b[0]) / (a[0] @ a[0])).norm()
-        torch.testing.assert_close(found[0, l], expected)
-
-
-def test_close_pairs_keep_their_separation_to_rounding():
-    net, x = ReLUNet(5, 400, 1, 1, seed=0), X.x_train[:1]
-    wide = [
-        start.separations(net, x, partners(x, torch.tensor([d], dtype=torch.float64), seed=1)) for d in (1e-9, 1e-7)
-    ]
-    torch.testing.assert_close(100 * wide[0], wide[1], rtol=1e-5, atol=0)
-
-
 def test_near_pairs_have_their_distance_and_the_rest_keeps_away():
     x, y = start.near_pair(8, 6, 0.3, seed=2)
     distances = torch.cdist(x, x) + 9 * torch.eye(8)
@@ -71,16 +54,6 @@ def test_the_last_gram_matrix_gives_norms_of_gradients():
     net, v = ReLUNet(5, 20, 2, 2, seed=1), torch.tensor([1.0, -2, 0.5]).double()
     gradient = net.gradients(X.x_train, torch.stack([v, torch.zeros_like(v)], 1))[-1]
     torch.testing.assert_close(v @ start.last_gram(net, X.x_train) @ v, gradient.square().sum())
-
-
-def test_the_smallest_gradient_is_reached_by_some_loss_vector_and_by_none_beyond():
-    H = start.last_gram(ReLUNet(5, 40, 1, 2, seed=1), X.x_train)
-    bound = start.smallest_gradient(H)
-    assert bound.item() == pytest.approx(1 / np.linalg.inv(H.numpy()).diagonal().max())
-    v = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
-    values = ((v / v.abs().amax(1, keepdim=True)) @ H * v / v.abs().amax(1, keepdim=True)).sum(1)
-    assert values.min() >= bound * (1 - 1e-12)
-    assert values.min() < 1.05 * bound
 
 
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 0.7, 1.0])

@@ -12,7 +12,6 @@ from overparam.training import (
     CrossEntropyLoss,
     ExponentialExcess,
     SquaredLoss,
-    gradient_descent,
     stochastic_gradient_descent,
 )
 from overparam.training.descent import epoch_order
@@ -70,16 +69,6 @@ def test_at_other_weights_it_is_autograds(run):
     torch.testing.assert_close(other.gradients(v), list(torch.autograd.grad((outputs * v).sum(), W)))
 
 
-def test_all_runs_at_once_give_the_gram_matrices_of_each():
-    net, x = net_of(), inputs()
-    together = net.descent(x)
-    together.forward()
-    for run in range(3):
-        alone = net.descent(x, run)
-        alone.forward()
-        torch.testing.assert_close(layer_grams(together)[run], layer_grams(alone))
-
-
 @pytest.mark.parametrize("make", [lambda y: SquaredLoss(y, "sum"), lambda y: SquaredLoss(y, "mean"), CrossEntropyLoss])
 @pytest.mark.parametrize("batched", [False, True])
 def test_stochastic_descent_is_autograds(make, batched):
@@ -106,13 +95,6 @@ def reference(make, u, y):
         return torch.nn.functional.cross_entropy(u, y)
     squares = (u - y).square()
     return squares.sum() if make(y).form == "sum" else squares.mean()
-
-
-def test_the_whole_set_as_one_batch_is_gradient_descent():
-    net, x = net_of(), inputs()
-    loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
-    whole = stochastic_gradient_descent(net, x, loss, 0.05, 6, batch=N, seed=0)
-    np.testing.assert_allclose(whole.loss, gradient_descent(net, x, loss, 0.05, 6).loss, rtol=1e-12)
 
 
 def test_a_killed_stochastic_training_goes_on_to_the_same_end(tmp_path):

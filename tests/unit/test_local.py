@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from overparam.bounds import allenzhu2019 as limits
-from overparam.errors import ParameterError
 from overparam.experiments.allenzhu2019_thm1 import JointRuns
 from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring, torus
 from overparam.models.deep_relu import ReLUNet
@@ -90,11 +89,6 @@ def test_norms_at_the_start_are_those_of_wide_nets(init):
     expected = torch.tensor([*squares, squares[-1] * last]).double().sqrt().expand(3, 4)
     torch.testing.assert_close(norms, expected, rtol=0.1, atol=0)
     assert norms[0, -1].item() == pytest.approx(descent.h[-1][0].norm().item())
-
-
-def test_an_unknown_init_is_refused():
-    with pytest.raises(ParameterError, match="init must be"):
-        LocalRuns(ring(5, 3), 2, 1, 2, init="he", seeds=[0])
 
 
 @pytest.mark.parametrize("batched", [False, True])

@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from overparam.errors import ParameterError
 from overparam.experiments.arora2019 import (
     Features,
     ascent,
@@ -53,14 +52,6 @@ def test_the_action_is_that_of_the_explicit_matrix(setting):
         np.testing.assert_allclose(forward, z.T @ weights[s].ravel().numpy(), atol=1e-13)
         np.testing.assert_allclose(features.gram()[s], z.T @ z, atol=1e-14)
     torch.testing.assert_close(features.gram(), net.gram(x), rtol=0, atol=1e-14)
-
-
-def test_fewer_points_than_dimensions_leave_all_norms(setting):
-    net, x, _ = setting
-    features = Features(net, x[:2])
-    assert features.x.shape == (2, 2)
-    z = explicit(net, x, 0)[:, :2] @ [1.0, -2.0]
-    assert features.times(torch.tensor([1.0, -2.0]).double())[0].norm().item() == pytest.approx(np.linalg.norm(z))
 
 
 def test_the_auxiliary_sequence_is_the_dense_recursion_and_the_closed_form(setting):
@@ -154,8 +145,3 @@ def test_close_to_the_start_the_supremum_is_the_linear_one(setting):
     best = ascent(features, signs(), B, B, steps=5)[:, 1]
     linear = linearised_suprema(features.gram(), signs()[None], B)[:, 0]
     torch.testing.assert_close(best, linear, rtol=1e-6, atol=0)
-
-
-def test_the_ascent_refuses_an_empty_set(setting):
-    with pytest.raises(ParameterError, match="positive"):
-        ascent(setting[2], signs(), 0.0, 1.0)

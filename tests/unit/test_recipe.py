@@ -38,17 +38,6 @@ def test_the_bottleneck_net_has_164_layers_with_weights():
     assert sum(isinstance(m, torch.nn.Conv2d | torch.nn.Linear) for m in on_the_path) == 164
 
 
-@pytest.mark.parametrize(("name", "layers"), [("vgg19", [1, 2]), ("resnet32", [1, 1]), ("resnet110", [1, 1])])
-def test_outputs_and_draws(name, layers):
-    nets = [cifar_net(name, layers, 8, shape=(3, 16, 16), classes=7, seed=s) for s in (0, 0, 1)]
-    x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    assert nets[0](x).shape == (5, 7)
-    wide = cifar_net(name, layers, 8, shape=(3, 16, 32), classes=7, seed=0)
-    assert wide(torch.cat([x, x], -1)).shape == (5, 7)
-    assert torch.equal(nets[0](x), nets[1](x))
-    assert not torch.equal(nets[0](x), nets[2](x))
-
-
 def test_convolutions_have_the_announced_variance():
     net = cifar_net("vgg19", [1, 1, 1, 1], 64, shape=(3, 16, 16), classes=10, seed=0)
     convolutions = [m for m in net.modules() if isinstance(m, torch.nn.Conv2d)]
@@ -61,12 +50,6 @@ def test_unknown_families_and_sizes_are_refused():
         cifar_net("alexnet", [1], 8, **SMALL, seed=0)
     with pytest.raises(ParameterError, match="halved"):
         cifar_net("vgg19", [1] * 4, 8, **SMALL, seed=0)
-
-
-def test_the_step_size_drops_after_the_epochs_of_the_paper():
-    recipe = Recipe(164, 0.1, 128, drops=(81, 122))
-    assert [recipe.step_size(e) for e in (0, 80)] == [0.1, 0.1]
-    assert [recipe.step_size(e) for e in (81, 121, 122, 163)] == pytest.approx([0.01, 0.01, 0.001, 0.001])
 
 
 def test_windows_and_mirror_images():

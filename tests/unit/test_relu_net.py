@@ -7,7 +7,6 @@ import torch
 
 from overparam.data import load
 from overparam.models.deep_relu import ReLUNet, ReLURuns, WideLayer, gram_root
-from overparam.models.leaky import LeakyDescent, LeakyMLP
 from overparam.training import SquaredLoss, gradient_descent
 
 P, M, D, L, N = 5, 12, 2, 3, 4
@@ -166,20 +165,6 @@ def _check_ntk(ntk, now, before, changes, x):
     torch.testing.assert_close(ntk[:, 3], ((J @ J.T - J0 @ J0.T).abs() / torch.outer(sizes, sizes)).amax(1))
 
 
-def test_it_is_the_leaky_net_of_slope_0_on_top_of_another_first_layer():
-    nets, eta, v = ReLURuns(P, M, D, L, seeds=[3]), 0.05, Y.clone()
-    net = ReLUNet(P, M, D, L, seed=3)
-    h0 = net.forward(X.x_train)[1][0]
-    slopes = torch.tensor([1.0, 0.0], dtype=torch.float64)
-    leaky, run = LeakyDescent(None, torch.stack(net.W), net.B, slopes, h0), nets.descent(X.x_train, 0)
-    for _ in range(3):
-        torch.testing.assert_close(leaky.forward(), run.forward())
-        leaky.descend(eta * v)
-        run.descend(eta * v)
-    leaky_net = LeakyMLP(P, 500, 1, 1, alphas=[0.0], seeds=[0], dtype=torch.float64)
-    assert leaky_net.A.var().item() == pytest.approx(1 / 500, rel=0.1)  # half of 2/m: h_0 is A x there, not relu(A x)
-
-
 def test_some_of_the_rows_move_the_weights_as_their_gradient_does():
     nets = ReLURuns(P, M, D, 2, seeds=[1])
     few, all_ = nets.descent(X.x_train, 0), nets.descent(X.x_train, 0)
@@ -190,16 +175,3 @@ def test_some_of_the_rows_move_the_weights_as_their_gradient_does():
     torch.testing.assert_close(few.forward(rows), nets.descent(X.x_train, 0).forward()[rows])
     few.descend(Y[:2])
     torch.testing.assert_close(few.forward(), all_.forward())
-
-
-@pytest.mark.parametrize("batched", [False, True])
-def test_runs_with_data_of_their_own_have_their_own_gradients(batched):
-    x, y = torch.stack([X.x_train, X.x_train.flip(0)]), torch.stack([Y, 2 * Y])
-    loss = SquaredLoss(y, "halfsum", runs_axis=True)
-    nets = ReLURuns(P, M, D, 2, seeds=[1, 2])
-    log = {"gradient": lambda run: run.gradient_norms(loss)}
-    found = gradient_descent(nets, x, loss, 0.01, 2, log=log, at=[0], batched=batched).logs["gradient"][:, 0, :, 0]
-    for run in range(2):
-        net = ReLUNet(P, M, D, 2, seed=run + 1)
-        gradients = net.gradients(x[run], net.outputs(x[run]) - y[run])
-        torch.testing.assert_close(found[run], torch.stack([g.norm() for g in gradients]))

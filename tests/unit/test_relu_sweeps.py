@@ -28,12 +28,6 @@ def test_sweeps_are_single_attacks_seed_by_seed(at_once):
     radii = {"grad_last": OMEGAS, "random": OMEGAS[:2], "output_all": OMEGAS[1:]}
     make = lambda seed: ReLUNet(4, 30, 2, 3, seed=seed)  # noqa: E731
     found = relu_sweeps.over_seeds(make, X, radii, ["flips", "gradient", "across"], seeds=[4, 7], at_once=at_once)
-    assert {name: part["gradient"].shape for name, part in found.items()} == {
-        "grad_last": (2, 3, 3),
-        "random": (2, 2, 3),
-        "output_all": (2, 2, 3),
-    }
-    assert found["random"]["flips"].shape == (2, 2, 3, 3)
     for s, seed in enumerate((4, 7)):
         start = Start(make(seed), X)
         for t, omega in enumerate(OMEGAS):
@@ -50,13 +44,3 @@ def test_gaussian_changes_are_independent_over_seeds_and_of_the_net():
     net = ReLUNet(4, 2000, 1, 1, seed=0)
     v = relu_attacks.random(Start(net, X), [0.3], seed=relu_sweeps.NOISE).v[0][0, 0]
     assert abs(np.corrcoef(v.numpy(), net.A[:, 0].numpy())[0, 1]) < 0.1
-
-
-def test_powers_are_found_again():
-    omegas = np.array([0.01, 0.1, 0.2, 0.4])
-    values = 3 * omegas[:, None] ** 0.7 * np.array([[[0.5, 1.5]], [[1.2, 0.8]]])
-    assert relu_sweeps.slope(omegas, values) == pytest.approx(0.7)
-    values[:, 0] *= 100
-    assert relu_sweeps.slope(omegas, values, above=0.1) == pytest.approx(0.7)
-    assert relu_sweeps.constant(omegas[1:], values[:, 1:], 0.7) == pytest.approx(3)
-    assert relu_sweeps.farthest([0.5, 0.9, 0.6], 0.65) == 0.9

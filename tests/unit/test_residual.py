@@ -107,20 +107,6 @@ def test_logistic_loss_and_surrogate_against_the_plain_formulas():
         LogisticLoss(torch.tensor([0.0, 1.0]))
 
 
-def test_losses_of_runs_with_labels_of_their_own():
-    y = torch.tensor([[1.0, -1], [1, 1]], dtype=torch.float64)
-    both, u = LogisticLoss(y, runs_axis=True), torch.tensor([[0.2, 0.1], [3.0, -1]], dtype=torch.float64)
-    values, derivatives = both(u)
-    for run in range(2):
-        value, derivative = both.select(run)(u[run])
-        torch.testing.assert_close((value, derivative), (values[run], derivatives[run]))
-
-
-def test_the_width_must_be_even():
-    with pytest.raises(ParameterError, match="even"):
-        ResidualReLU(D, 7, 2, 0.5, seed=0)
-
-
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("L", [1, 6])
 def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
@@ -138,9 +124,6 @@ def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
 def test_training_at_depth_measures_what_its_curves_say():
     data = load("margin-sphere", n_train=40, n_test=200, d=D, rho=0.2, seed=0)
     result = train_at_depth(data, 16, 3, "1/L", [0.1, 0.05], 30, seeds=[0, 0], at=[0, 30], gradients_at=[0])
-    assert result["loss"].shape == result["surrogate"].shape == (2, 31)
-    assert result["distance"].shape == (2, 2, 4)
-    assert result["gradients"].shape == (2, 1, 4, 2)
     net = ResidualReLU(D, 16, 3, 1 / 3, seed=0)
     wrong = (net.outputs(data.x_test) * data.y_test <= 0).double().mean().item()
     assert result["test_error"][:, 0].tolist() == [wrong, wrong]

@@ -10,9 +10,7 @@ from overparam.bounds import frei2019
 from overparam.bounds.allenzhu2019 import backward_sparse_limit
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.experiments.frei2019 import at_depths
 from overparam.models.residual import ResidualReLU, theta_of
-from overparam.norms import spectral_norm
 from overparam.theory.perturbation import residual as near
 from overparam.theory.perturbation.attacks import PAST_ZERO, flips
 from overparam.theory.perturbation.residual import FlipAttack
@@ -35,15 +33,6 @@ def test_partners_are_on_the_sphere_at_the_distances():
     others = near.partners(x, distances, seed=0)
     torch.testing.assert_close(others.norm(dim=1), torch.ones(6, dtype=torch.float64))
     torch.testing.assert_close((x - others).norm(dim=1), distances)
-
-
-def test_at_depths_gives_each_net_its_depth_and_seed():
-    sweep = at_depths(
-        lambda net, seed: {"w": net.W[-1][0, 0], "s": torch.tensor(seed)}, D, M, [2, 3], "1/L", seeds=[4, 5]
-    )
-    for L, column in itertools.product((2, 3), (0, 1)):
-        assert sweep[L]["w"][column] == net_of("1/L", seed=4 + column, L=L).W[-1][0, 0].item()
-        assert sweep[L]["s"].tolist() == [4, 5]
 
 
 def compared(net, other, x):
@@ -82,16 +71,6 @@ def test_along_a_direction_is_the_changed_net(rule, kind):
         torch.testing.assert_close(measured["shifts"][t], shifts)
         torch.testing.assert_close(measured["moved f"][t], other.outputs(x))
         assert (0.95 if kind == "gaussian" else 0.999) * exact <= measured["h"][t, 0] <= exact * (1 + 1e-9)
-
-
-def test_spectral_norm_comes_from_below_and_near():
-    generator = torch.Generator().manual_seed(0)
-    for shape in ((30, 200), (200, 200), (200, 30)):
-        matrix = torch.randn(shape, generator=generator, dtype=torch.float64)
-        exact = torch.linalg.matrix_norm(matrix, 2)
-        assert 0.96 * exact <= spectral_norm(matrix) <= exact * (1 + 1e-12)
-        assert spectral_norm(matrix, iterations=3000) == pytest.approx(exact.item(), rel=1e-6)
-    assert spectral_norm(torch.zeros(2, 3, 4)).tolist() == [0, 0]
 
 
 def flipped_by_hand(net, x, tau):

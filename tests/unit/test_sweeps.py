@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from overparam.errors import ParameterError
-from overparam.experiments.arora2019 import Sweep, record_steps, width_scale_sweep
+from overparam.experiments.arora2019 import Sweep, width_scale_sweep
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.theory.fits import loglog_slope
 
@@ -57,18 +56,6 @@ def test_the_sweep_is_the_plain_descent(n, d, m):
     assert runs["flipped"].max() > 0.01
 
 
-def test_scales_share_the_draw_of_a_seed():
-    net = TwoLayerReLU(5, 30, [0.1, 2.0, 0.1, 1.0], seeds=[0, 0, 1, 0], dtype=torch.float64)
-    W, a = net.W[net.draw], net.a[net.draw]
-    assert torch.allclose(W[0] / 0.1, W[3], rtol=1e-14)
-    assert torch.equal(W[1], 2 * W[3])
-    assert torch.equal(a[0], a[1])
-    assert not torch.equal(W[2], W[0])
-    assert torch.equal(W[1], TwoLayerReLU(5, 30, 2.0, seeds=[0], dtype=torch.float64).W[0])
-    with pytest.raises(ParameterError, match="one value or one per run"):
-        TwoLayerReLU(5, 30, [0.1, 2.0], seeds=[0])
-
-
 def test_slopes_of_power_laws():
     x = np.array([1.0, 4.0, 16.0, 2.0, 8.0])
     groups = np.array([0, 0, 0, 1, 1])
@@ -76,9 +63,3 @@ def test_slopes_of_power_laws():
     assert loglog_slope(x, np.where(groups, 7.0, 0.1) * x**-0.7, groups) == pytest.approx(-0.7)
     assert np.isnan(loglog_slope(x, x - 1))
     assert np.isnan(loglog_slope(np.ones(3), np.ones(3)))
-
-
-def test_record_steps_are_in_range_and_end_at_both_ends():
-    assert record_steps(300)[0] == 0
-    assert record_steps(300)[-1] == 300
-    assert record_steps(1) == [0, 1]

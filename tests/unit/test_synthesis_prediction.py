@@ -31,16 +31,6 @@ def test_the_prediction_is_that_of_a_loop():
     torch.testing.assert_close(synthesis_ntk.predicted_change(gram, cross, residual, eta, 7), last)
 
 
-def test_every_run_may_have_its_own_kernel_and_step():
-    gram, cross, residual = problem()
-    grams, etas = torch.stack([gram, 2 * gram, 3 * gram]), torch.tensor([0.1, 0.05, 0.1 / 3], dtype=torch.float64)
-    same = synthesis_ntk.predicted_loss(gram, residual, 0.1, 5)
-    torch.testing.assert_close(synthesis_ntk.predicted_loss(grams, residual, etas, 5), same)
-    crosses = torch.stack([cross, 2 * cross, 3 * cross])
-    expected = synthesis_ntk.predicted_change(gram, cross, residual, 0.1, 5)
-    torch.testing.assert_close(synthesis_ntk.predicted_change(grams, crosses, residual, etas, 5), expected)
-
-
 def test_steps_are_those_of_the_curve():
     gram, _, residual = problem()
     eta = 1.8 / synthesis_ntk.largest(gram)

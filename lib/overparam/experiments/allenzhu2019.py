@@ -29,19 +29,6 @@ def norm_chain(m, L, trials, *, seed):
     return np.sqrt(np.cumprod(steps, axis=1))
 
 
-def separations(net, x, others):
-    """|(I - ĥ_l ĥ_l^T) h'_l| of pairs x, others (n, p) at l = 0..L, (n, L + 1).
-
-    Source: Allen-Zhu et al. 2019, Lemma 7.5.
-    """
-    parts = []
-    for a, b in zip(net.forward(x)[1], net.forward(others)[1], strict=True):
-        a = a / a.norm(dim=1, keepdim=True)
-        difference = b - a * b.norm(dim=1, keepdim=True)  # parallel to b - a, which keeps the digits of close pairs
-        parts.append((difference - a * (a * difference).sum(1, keepdim=True)).norm(dim=1))
-    return torch.stack(parts, -1)
-
-
 def near_pair(n, p, delta, *, seed):
     """n unit inputs (n, p) with last coordinate 1/sqrt 2, the first two at distance delta, and labels (n,), +1 or -1.
 
@@ -72,14 +59,6 @@ def last_gram(net, x):
     g, h = net.forward(x)
     p = unit(x, net.d) @ net.B * (g[-1] >= 0)
     return (p @ p.T) * (h[-2] @ h[-2].T)
-
-
-def smallest_gradient(gram):
-    """min_i 1/(H^-1)_ii, (), a lower bound of v^T H v over all v with max_i |v_i| = 1; H: (n, n), positive definite.
-
-    Source: Allen-Zhu et al. 2019, Lemma 9.3, for all loss vectors at once; ours.
-    """
-    return 1 / torch.linalg.inv(gram).diagonal().max()
 
 
 def gaussian_gap(alpha, delta, nodes=40):

@@ -1,4 +1,4 @@
-"""Gates from factored matrices, Psi_k ~ U_k V_k, and inference that reads the open part of a layer alone.
+"""Inference that reads the open part of a layer alone, with gates that are equal in blocks of units.
 
 Source: Noy et al. 2021, Section 4.4.
 """
@@ -6,43 +6,6 @@ Source: Noy et al. 2021, Section 4.4.
 from itertools import pairwise
 
 import torch
-
-from ..errors import ParameterError
-
-
-def factors(net, rank, how, like, *, run=0, seed=0, iterations=200):
-    """[(U_k, V_k)], k = 1..L, of rank `rank` for the random Psi_k of a run, for `GatedRuns.with_psi`.
-
-    U_k (m, rank), V_k (rank, m). how "svd": the truncated singular value decomposition, nearest in Frobenius norm;
-    "nonnegative": factors >= 0 of the positive part of Psi_k by coordinate descent, as 0 is the nearest that they come
-    to entries < 0; "blocks": the first row of each of `rank` blocks, repeated, so that the units of a block open and
-    close together. like: a tensor of the dtype and device wanted.
-    """
-    if how not in ("svd", "nonnegative", "blocks"):
-        raise ParameterError(f"how must be svd, nonnegative or blocks, not {how!r}")
-    if how == "blocks" and net.m % rank:
-        raise ParameterError(f"the width {net.m} does not fall into {rank} equal blocks")
-    made = []
-    for k in range(1, net.L + 1):
-        psi = net.psi(run, k, like)
-        if how == "blocks":
-            made.append((torch.eye(rank).to(psi).repeat_interleave(net.m // rank, 0), psi[:: net.m // rank]))
-        else:
-            made.append(_truncated(psi, rank) if how == "svd" else _nonnegative(psi, rank, seed, iterations))
-    return made
-
-
-def _truncated(psi, rank):
-    U, s, Vh = torch.linalg.svd(psi)
-    return U[:, :rank] * s[:rank], Vh[:rank]
-
-
-def _nonnegative(psi, rank, seed, iterations):
-    from sklearn.decomposition import NMF
-
-    model = NMF(rank, init="random", random_state=seed, max_iter=iterations, tol=0)
-    U = model.fit_transform(psi.clamp(min=0).double().cpu().numpy())
-    return torch.from_numpy(U).to(psi), torch.from_numpy(model.components_).to(psi)
 
 
 def open_spans(gate, block):
@@ -72,9 +35,9 @@ def open_product(W, h, rows, columns, out):
 class BlockInference:
     """A GReLU net whose gates are equal within blocks, for one input at a time, computing what is open alone.
 
-    run: a descent of one run, opened with factors (U_k, V_k) of `factors(.., "blocks", ..)`. The gate net
-    is constant on blocks: it is one of width r, the number of blocks, with the matrices V_k U_{k-1}, (r, r). So a layer
-    takes about m^2/4 + r^2 multiplications, and m^2 in a ReLU net.
+    run: a descent of one run, opened with factors (U_k, V_k) of Psi_k, U_k the same for all units of a block. The gate
+    net is constant on blocks: it is one of width r, the number of blocks, with the matrices V_k U_{k-1}, (r, r). So a
+    layer takes about m^2/4 + r^2 multiplications, and m^2 in a ReLU net.
     """
 
     def __init__(self, run, factors):

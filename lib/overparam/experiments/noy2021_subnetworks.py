@@ -8,8 +8,8 @@ Source: Noy et al. 2021, eqs. (3), (10).
 
 import torch
 
-from ..norms import largest_singular, squared_row_differences
-from ..theory.finite_kernels import jacobian_rows, layer_grams
+from ..norms import largest_singular
+from ..theory.finite_kernels import jacobian_rows
 
 ENTRIES = 2**26  # of the G_k that are held at once
 
@@ -99,29 +99,3 @@ def mean_cosine(rows):
     n = rows.shape[-2]
     off = (unit @ unit.mT) * (1 - torch.eye(n).to(rows))
     return off.sum((-2, -1)) / (n * (n - 1)), off.abs().amax((-2, -1))
-
-
-def gradient_ratio(run, other):
-    """||grad y_p(x_i, W + W') - grad y_p(x_i, W)||_F / ||grad y_p(x_i, W)||_F over all layers, (n, d_y).
-
-    run, other: descents at W and W + W' on the same inputs. Source: Noy et al. 2021, Theorem 3, eq. (7).
-    """
-    moves, sizes = 0, 0
-    pairs = zip(jacobian_rows(run), run.inputs_of_layers(), jacobian_rows(other), other.inputs_of_layers(), strict=True)
-    for F, h, F_new, h_new in pairs:
-        before, after = (F, h.unsqueeze(-2)), (F_new, h_new.unsqueeze(-2))
-        moves = moves + squared_row_differences(after, before)
-        sizes = sizes + F.square().sum(-1) * h.square().sum(-1, keepdim=True)
-    return (moves / sizes).sqrt()
-
-
-def kernel_change(run, other):
-    """|K_p' - K_p| / sqrt(K_p(x_i, x_i) K_p(x_j, x_j)), (d_y, n, n), K_p(x_i, x_j) = <grad y_p(x_i), grad y_p(x_j)>.
-
-    run, other: descents at W and W + W' on the same inputs. Source: Noy et al. 2021, eq. (6); Corollary 4, eq. (8).
-    """
-    before, after = (
-        torch.stack([layer_grams(net, p).sum(-3) for p in range(net.B.shape[-2])]) for net in (run, other)
-    )
-    size = before.diagonal(dim1=-2, dim2=-1).sqrt()
-    return (after - before).abs() / (size.unsqueeze(-1) * size.unsqueeze(-2))

@@ -1,10 +1,5 @@
 """The arithmetic of the five texts, recomputed: a table of statements for each paper, and one judge of all."""
 
-import html
-import itertools
-import textwrap
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -18,13 +13,7 @@ PAPERS = {
     "noy": "Noy et al.",
     "guo": "Guo et al.",
 }
-TABLES = {
-    "arora": arora.ROWS,
-    "allenzhu": allenzhu.ROWS,
-    "frei": frei.ROWS,
-    "noy": noy.ROWS,
-    "guo": guo.ROWS,
-}
+TABLES = {paper: module.ROWS for paper, module in zip(PAPERS, (arora, allenzhu, frei, noy, guo), strict=True)}
 
 
 def audit(seeds, tables=TABLES):
@@ -53,39 +42,4 @@ def audit(seeds, tables=TABLES):
     return pd.DataFrame(found)
 
 
-@dataclass(frozen=True)
-class Table:
-    """The statements of a paper that do not agree: a table where HTML is shown, and text elsewhere."""
-
-    rows: pd.DataFrame
-    paper: str
-
-    HEADS = ("statement", "printed", "recomputed")
-    LETTERS = (42, 15, 15)  # in a line of a column of the text
-
-    @property
-    def title(self):
-        return f"{PAPERS[self.paper]}: printed and recomputed do not agree"
-
-    @property
-    def cells(self):
-        wrong = self.rows[(self.rows["paper"] == self.paper) & ~self.rows["agrees"]]
-        return [(f"{row.place}: {row.says}", row.printed, row.computed) for row in wrong.itertuples()]
-
-    def _repr_html_(self):
-        heads = "".join(f"<th>{word}</th>" for word in self.HEADS)
-        lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in cells) for cells in self.cells]
-        body = "\n".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table>\n<caption>{self.title}</caption>\n<tr>{heads}</tr>\n{body}\n</table>"
-
-    def __repr__(self):
-        lines = [self.title, ""]
-        for cells in (self.HEADS, *self.cells):
-            columns = [textwrap.wrap(cell, letters) for cell, letters in zip(cells, self.LETTERS, strict=True)]
-            for line in itertools.zip_longest(*columns, fillvalue=""):
-                lines.append("  ".join(map(str.ljust, line, self.LETTERS)).rstrip())
-            lines.append("")
-        return "\n".join(lines)
-
-
-__all__ = ["PAPERS", "TABLES", "Statement", "Table", "audit"]
+__all__ = ["PAPERS", "TABLES", "Statement", "audit"]

@@ -88,8 +88,7 @@ ROWS = [
     ("Thm 3.1", "order of the loss at initialisation, by Markov's inequality", "n delta^(-1)",
      order(lambda n, delta: n * (1 + 1 / 2) / 2 / delta)),  # E(y - u)^2 <= 1 + kappa^2/2, kappa <= 1
     # the drift falls with m^(-1/2), and is lam0 where m is the square of what it is, relatively, at m = 1
-    ("Thm 3.1, footnote 3", "the width at which H moves by less than lam0",
-     "n^6 lam0^(-4) kappa^(-2) delta^(-3)",
+    ("Thm 3.1, footnote 3", "the width at which H moves by less than lam0", "n^6 lam0^(-4) kappa^(-2) delta^(-3)",
      order(lambda n, lam0, kappa, delta: (bounds.lemC2_H(n, 1.0, lam0, kappa, delta) / lam0) ** 2)),
     ("Thm 4.1", "its kappa and m, put into the last display of its proof, leave an error of order eps", "eps",
      order(_error_at_width)),
@@ -116,18 +115,15 @@ ROWS = [
            n * sqrt(m * n) * sqrt(n / delta) / (kappa * lam0) / delta * 2 * eta * sqrt(n) / m)),
     ("App. C, eq. (29)", "sqrt(n) kappa/delta bounds |u(0)|, where E|u(0)|^2 is n kappa^2/2, by Markov",
      "holds", holds(lambda delta: sqrt(1 / 2 / delta) <= 1 / delta, delta=linspace(0.01, 1, 100))),
-    ("App. C, Thm 4.1", "the largest k (1 - x/4)^(k-1) is O(1/x)", "holds",
-     bounded(_peak, logspace(0, -6, 25))),
+    ("App. C, Thm 4.1", "the largest k (1 - x/4)^(k-1) is O(1/x)", "holds", bounded(_peak, logspace(0, -6, 25))),
     ("App. C, eq. (30)", "order of the third term, with (26) and |y - u(0)| = sqrt(n/delta)",
      "eta n^(7/2) m^(-1/2) lam0^(-1) kappa^(-1) delta^(-2)",
-     order(lambda eta, n, m, lam0, kappa, delta:
-           eta * bounds.lemC2_H(n, m, lam0, kappa, delta) * sqrt(n / delta))),
+     order(lambda eta, n, m, lam0, kappa, delta: eta * bounds.lemC2_H(n, m, lam0, kappa, delta) * sqrt(n / delta))),
     ("App. D.1, eq. (36)", "order of its second term, summed over all steps",
      "n^4 m^(-1/2) lam0^(-3) kappa^(-1) delta^(-2)",  # the eta of two factors cancels that of the series
      order(lambda n, m, lam0, kappa, delta:
            sqrt(n) * n**3.5 / (sqrt(m) * lam0 * kappa * delta**2) / (lam0 / 4) ** 2)),
-    ("App. D.1", "for m >= kappa^(-2) all but n kappa/(lam0 delta) is at most poly/(m^(1/4) kappa^(1/2))",
-     "holds",
+    ("App. D.1", "for m >= kappa^(-2) all but n kappa/(lam0 delta) is at most poly/(m^(1/4) kappa^(1/2))", "holds",
      holds(lambda kappa, growth: _rest(kappa**-2 * growth, kappa) <= _rest(1.0, 1.0) * (1 + 1e-9),
            kappa=logspace(-6, 0, 30), growth=logspace(0, 12, 30))),
     ("Lemma 5.4", "its bound is above the proof's, whose middle term has 2 sqrt(2/pi)", "holds",
@@ -156,12 +152,10 @@ ROWS = [
      "degree in the trace norm of A of what (13) gives for M (true all the same where |x'Ax| <= 1 on "
      "the sphere)", "1", power(lambda a: bounds.cor62_bound([a, a / 2], [1.0, 1.0], [2, 2]) ** 2, 1.0)),
     ("Example 6.3", "the sum over j of j |beta|^(2j)/(2j)! is of the order of |beta| sinh |beta|", "holds",
-     holds(lambda b: isclose((J * exp(2 * J * log(b) - gammaln(2 * J + 1))).sum(0),
-                             b * np.sinh(b) / 2, rtol=1e-9),
+     holds(lambda b: isclose((J * exp(2 * J * log(b) - gammaln(2 * J + 1))).sum(0), b * np.sinh(b) / 2, rtol=1e-9),
            b=linspace(0.01, 20, 60))),
     ("Example 6.3", "M, the square of (13), is O(|beta| sinh |beta|)", "holds",
-     bounded(lambda b: _cor62(exp(-gammaln(2 * arange(1, 80) + 1)), b) / (b * np.sinh(b)),
-             arange(1.0, 30.0))),
+     bounded(lambda b: _cor62(exp(-gammaln(2 * arange(1, 80) + 1)), b) / (b * np.sinh(b)), arange(1.0, 30.0))),
     ("Example 6.4", "the series of z arctan(z/2) for |z| <= 1", "holds",
      holds(lambda z: isclose(((-1.0) ** (J - 1) * 2.0 ** (1 - 2 * J) / (2 * J - 1) * z ** (2 * J)).sum(0),
                              z * np.arctan(z / 2), atol=1e-14), z=linspace(-1, 1, 41))),
@@ -169,8 +163,7 @@ ROWS = [
      bounded(lambda b: _cor62(2.0 ** (1 - 2 * arange(1, 60)) / (2 * arange(1, 60) - 1), b) / b**2,
              logspace(0, -6, 40))),
     # the ratio of a term to the one before, at a large j
-    ("Example 6.4", "the sum of (C sqrt(log 1/eps))^(2j) 2^(1-2j)/(2j-1) diverges for C = 2 and eps < 1/e",
-     "holds",
+    ("Example 6.4", "the sum of (C sqrt(log 1/eps))^(2j) 2^(1-2j)/(2j-1) diverges for C = 2 and eps < 1/e", "holds",
      holds(lambda eps, j: (2 * sqrt(log(1 / eps))) ** 2 / 4 * (2 * j - 1) / (2 * j + 1) > 1,
            eps=exp(-linspace(1.01, 20, 40)), j=[1e12])),
     ("Fig. 2, caption", "the l1 loss is at least the classification error, for labels of 1 and -1", "holds",

@@ -199,8 +199,7 @@ ROWS = [
     # Appendix A
     ("Appendix A", "order of T, from (4) at the largest step", "n^2 L^2",  # without δ
      order(lambda n, L, d, m: 1 / _rate(d / (n * L**2 * m), n, d, m, 1.0))),
-    ("Appendix A", "second term of (7) at t = nL", "n^(-1) L^(-11/6) d^(1/6) delta^(2/3)",
-     order(_second_term)),
+    ("Appendix A", "second term of (7) at t = nL", "n^(-1) L^(-11/6) d^(1/6) delta^(2/3)", order(_second_term)),
     ("Appendix A",
      "min{(nL)^κ, n^(1/2+τ) L^(2+τ)} <= n^min(κ, 1/2+τ) L^min(κ, 2+τ), τ > 0, up to a constant (so for "
      "τ >= 1/2)", "holds", holds(_minimum, tau=[0.1, 0.3, 0.5, 1.0], kappa=linspace(0.01, 1, 100))),
@@ -211,8 +210,7 @@ ROWS = [
      holds(_norm_tail, m=[4, 16, 64, 256, 1024, 4096], epsilon=linspace(0.01, 0.99, 99))),
     ("before eq. (28)", "E ln(2H/m) >= -4/m for H ~ χ²_K with a K in [0.4m, 0.6m]", "holds",
      holds(lambda m, K: special.digamma(K / 2) + log(4 / m) >= -4 / m, m=[1000], K=arange(400, 601))),
-    ("eq. (28)", "the same in the mean over K ~ B(m, 1/2)", "holds",
-     holds(_mean_logarithm, sizes=[20, 100, 1000])),
+    ("eq. (28)", "the same in the mean over K ~ B(m, 1/2)", "holds", holds(_mean_logarithm, sizes=[20, 100, 1000])),
     ("eq. (30)", "for θ with <h, h'> <= 1 - θ²/2 the mean product is at most 1/2 - θ²/4 + cθ³, α = -1",
      "holds", holds(_dual_kernel, cosine=linspace(1, -1, 201), theta=linspace(0.01, 2, 200))),
     ("B.2, Part 2", "‖a - b‖² <= s where ‖a‖², ‖b‖² <= s/2: largest ‖a - b‖²/s (constant only)", "1.0",
@@ -226,8 +224,7 @@ ROWS = [
      order(_sign_changes)),
     ("eq. (54)", "P(|Z| >= x) <= exp(-x²/2)/(√(2π) x) (constant only)", "holds",
      holds(lambda x: log(2) + stats.norm.logsf(x) <= -(x**2) / 2 - log(sqrt(2 * np.pi) * x), x=linspace(0.1, 30, 300))),
-    ("eq. (55)", "power of m in q b² = (√m/ln²m)(‖u‖² ln m/m)", "-1.0",
-     power(lambda m: sqrt(m) * (1 / m), 100.0)),
+    ("eq. (55)", "power of m in q b² = (√m/ln²m)(‖u‖² ln m/m)", "-1.0", power(lambda m: sqrt(m) * (1 / m), 100.0)),
     # Appendices B.4 and B.5
     ("Lemma B.7, proof", "1/32 = 1/4 · 1/2 · 1/4 from (73) and the event", "32",
      1 / ((1 / 2) ** 2 * (1 / 2) * (1 / 2) ** 2)),  # gradients (73), residual a² >= ‖v‖²/(2d), ‖h‖ >= 1/2
@@ -255,8 +252,7 @@ ROWS = [
     ("before eq. (120)", "(ax - b)² >= a²x²/2 for x > 4b/a", "holds",
      holds(lambda x: (x - 1) ** 2 >= x**2 / 2, x=linspace(4, 400, 4000))),  # in units of b/a
     ("after eq. (120)", "(β - 1)²/(1 - γ)", "n^3 L^2 d^(-1) m eta delta^(-1)",
-     order(lambda n, L, d, m, b, eta, delta:
-           _excess(eta, n, L, d, m, b, delta) * (eta * m * L * sqrt(n * b) / d))),
+     order(lambda n, L, d, m, b, eta, delta: _excess(eta, n, L, d, m, b, delta) * (eta * m * L * sqrt(n * b) / d))),
     ("eq. (121)", "((β - 1)/(γ - 1))²", "n^5 L^2 b^(-1) delta^(-2)",
      order(lambda n, L, d, m, b, eta, delta: _excess(eta, n, L, d, m, b, delta) ** 2)),
     ("B.7, end", "power of η in the bound on T, ln(·)/(1 - γ) (inverted; (6) is right)", "1.0",
@@ -277,10 +273,8 @@ ROWS = [
     ("Theorem B.15", "the two arguments without t, from Lemma 4.3 at (166)", "n^(1/2) d^(3/2); L d^2",
      lambda: f"{order(_special_curved)()}; {order(_special_linear)()}"),
     ("eq. (148)", "factor of the squared excess, from (144), (147) and Cauchy-Schwarz",
-     "n^(-2) L^(-1) d^(-1) m eta delta",
-     order(lambda n, L, d, m, eta, delta: _rate(eta, n, d, m, delta) / (n * L))),
-    ("Proof of Theorem B.16", "power of 1/L in 1 - γ before T, from (148) (a slip; (139) and T are right)",
-     "2.0",
+     "n^(-2) L^(-1) d^(-1) m eta delta", order(lambda n, L, d, m, eta, delta: _rate(eta, n, d, m, delta) / (n * L))),
+    ("Proof of Theorem B.16", "power of 1/L in 1 - γ before T, from (148) (a slip; (139) and T are right)", "2.0",
      power(lambda share: 1 - bounds.gamma_convex(-1.0, 1.0, 0.1, 1e-6, 1e4, 100, 2, 1 / share), 1 / 16)),
     ("eqs. (155), (156)", "P(B(n, 1/2) > n/2 + √n) >= 0.1 for n > 100 (constant only)", "holds",
      holds(lambda n: stats.binom.sf(np.floor(n / 2 + sqrt(n)), n, 0.5) >= 0.1, n=arange(101, 2001))),
