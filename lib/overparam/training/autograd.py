@@ -87,9 +87,8 @@ def train(net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=N
     count = -(-len(x) // recipe.batch)  # batches of an epoch
     rng = torch.cuda if x.is_cuda else torch  # of dropout
     if saved:
-        for name, t in _state(net, optimizer).items():
+        for name, t in {"loss": curve, **_state(net, optimizer)}.items():
             t.copy_(saved[name])
-        curve.copy_(saved["loss"])
         rng.set_rng_state(saved["rng"])
     with deferred_interrupts():
         for k in range(first, recipe.epochs * count + 1):

@@ -36,7 +36,12 @@ class Checkpoint:
 
     def __init__(self, stem, every=None, finished=None):
         self.stem, self._saved, self._took = Path(stem), {}, 0.0
-        self.every = _seconds() if every is None else every
+        given = os.environ.get("OVERPARAM_CHECKPOINT_SECONDS", "30") if every is None else every
+        try:
+            self.every = float(given)
+        except ValueError as error:
+            what = f"OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds, not {given!r}"
+            raise ParameterError(what) from error
         self.finished = finished
 
     def path(self, run):
@@ -50,10 +55,8 @@ class Checkpoint:
                 try:
                     return _read(path, key)
                 except (SafetensorError, OSError, ValueError, KeyError) as error:
-                    refused = path.with_suffix(".safetensors.refused")
-                    os.replace(path, refused)
-                    aside = f"({error}), set aside as {refused.name}; starting anew"
-                    log.warning("checkpoint %s refused %s", path.name, aside)
+                    refused = path.replace(path.with_suffix(".safetensors.refused")).name
+                    log.warning("checkpoint %s refused (%s), set aside as %s; starting anew", path.name, error, refused)
         return 0, {}
 
     def _kept(self, key):
@@ -76,14 +79,6 @@ class Checkpoint:
             _write(self.path(run), key, step, tensors)
         self._saved[run] = time.monotonic()
         self._took = self._saved[run] - began
-
-
-def _seconds():
-    given = os.environ.get("OVERPARAM_CHECKPOINT_SECONDS", "30")
-    try:
-        return float(given)
-    except ValueError as error:
-        raise ParameterError(f"OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds, not {given!r}") from error
 
 
 def _read(path, key):

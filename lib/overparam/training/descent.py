@@ -44,7 +44,7 @@ class _Training:
     net: object
     x: torch.Tensor
     loss: object
-    eta: torch.Tensor
+    eta: object
     steps: int
     looks: object
     checkpoint: object
@@ -56,6 +56,21 @@ class _Training:
     def __post_init__(self):
         if "loss" in self.log:
             raise ParameterError("the loss is always recorded; give the log another name")
+        self.eta = torch.as_tensor(self.eta, dtype=torch.float64).expand(self.net.runs)
+
+    def history(self, batched, complaint=None):
+        """The History of all runs; with a complaint, TrainingDiverged where one ended without a finite loss."""
+        size = self.batches[1] if self.batches[:1] == ("epochs",) else self.x.shape[-2]
+        curves = in_threads(partial(_descend, self), *_division(self.net, self.x[..., :size, :], batched))
+        joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
+        if joined["loss"].ndim == 3:  # all runs at once
+            joined = {name: stacked[0] for name, stacked in joined.items()}
+        history = History(joined.pop("loss"), joined)
+        if history.diverged.any() and complaint:
+            run = int(history.diverged.int().argmax())
+            step = int(history.loss[run].isfinite().int().argmin())
+            raise TrainingDiverged(f"run {run}: the loss is not finite {complaint.format(step, self.eta[run])}")
+        return history
 
 
 def gradient_descent(
@@ -81,9 +96,8 @@ def gradient_descent(
     if steps < 1:
         raise ParameterError(f"steps must be at least 1, not {steps}")
     log, looks = log or {}, range(steps + 1)
-    training = _Training(net, x, loss, _etas(eta, net), steps, looks, checkpoint, log, _times(log, at, steps))
-    curves = in_threads(partial(_descend, training), *_division(net, x, batched))
-    return _history(curves, training, None if allow_divergence else "at step {}; lower eta (now {:.3g})")
+    training = _Training(net, x, loss, eta, steps, looks, checkpoint, log, _times(log, at, steps))
+    return training.history(batched, None if allow_divergence else "at step {}; lower eta (now {:.3g})")
 
 
 def stochastic_gradient_descent(
@@ -106,9 +120,8 @@ def stochastic_gradient_descent(
     at = {name: [k * count for k in times] for name, times in _times(log, at, epochs).items()}
     looks = range(0, steps + 1, count)
     batches = ("epochs", batch, seed)
-    training = _Training(net, x, loss, _etas(eta, net), steps, looks, checkpoint, log, at, batches, check=count)
-    curves = in_threads(partial(_descend, training), *_division(net, x[..., :batch, :], batched))
-    return _history(curves, training, None if allow_divergence else f"after {epochs} epochs; lower eta ({{1:.3g}})")
+    training = _Training(net, x, loss, eta, steps, looks, checkpoint, log, at, batches, check=count)
+    return training.history(batched, None if allow_divergence else f"after {epochs} epochs; lower eta ({{1:.3g}})")
 
 
 def subset_descent(net, x, loss, eta, steps, *, batch, seed, at=None, checkpoint=None):
@@ -123,10 +136,9 @@ def subset_descent(net, x, loss, eta, steps, *, batch, seed, at=None, checkpoint
     n = x.shape[-2]
     _check_batches(n, batch, steps=steps)
     looks = range(steps + 1) if at is None else _times(["loss"], at, steps)["loss"]
-    etas = _etas(eta, net) * n / batch
-    training = _Training(net, x, loss, etas, steps, looks, checkpoint, batches=("subsets", batch, seed))
-    curves = in_threads(partial(_descend, training), *_division(net, x))
-    return _history(curves, training).loss
+    eta = torch.as_tensor(eta, dtype=torch.float64) * n / batch
+    training = _Training(net, x, loss, eta, steps, looks, checkpoint, batches=("subsets", batch, seed))
+    return training.history(batched=None).loss
 
 
 def _descend(training, run):
@@ -153,8 +165,10 @@ def _descend(training, run):
         due = {name: value for name, value in log.items() if k in times[name]}
         logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in due.items()})
 
+    shown = sys.stderr.isatty() or os.environ.get("OVERPARAM_PROGRESS") == "1"  # while a long loop runs
+    line = {"initial": first, "total": training.steps + 1, "delay": 5, "leave": False, "disable": not shown}
     with deferred_interrupts():
-        for k in _progress(first, training.steps + 1):
+        for k in tqdm(range(first, training.steps + 1), **line):
             measure(k)
             if place < len(training.looks) and training.looks[place] == k:
                 outputs = descent.predict(x) if kind == "epochs" else descent.forward()
@@ -214,16 +228,6 @@ def _key(training, run, name, loss, tensors):
     return training_key([settings, numbers], [training.x, loss.y, *tensors.values(), *tensors_seen])
 
 
-def _progress(first, last):
-    """range(first, last), with a line on stderr while a long loop runs, where somebody looks."""
-    shown = sys.stderr.isatty() or os.environ.get("OVERPARAM_PROGRESS") == "1"
-    return tqdm(range(first, last), initial=first, total=last, delay=5, leave=False, disable=not shown)
-
-
-def _etas(eta, net):
-    return torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
-
-
 def _times(names, at, last):
     """{name: sorted steps, or epochs}. Raises ParameterError where they are not within 0..last."""
     if isinstance(at, dict) and set(at) != set(names):
@@ -241,34 +245,17 @@ def _check_batches(n, batch, **count):
         raise ParameterError(f"{name} = {value} and batch = {batch} must be at least 1, and batch at most {n}")
 
 
-def _history(curves, training, complaint=None):
-    """The History of all runs; with a complaint, TrainingDiverged where one ended without a finite loss."""
-    joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
-    if joined["loss"].ndim == 3:  # all runs at once
-        joined = {name: stacked[0] for name, stacked in joined.items()}
-    history = History(joined.pop("loss"), joined)
-    if history.diverged.any() and complaint:
-        run = int(history.diverged.int().argmax())
-        step = int(history.loss[run].isfinite().int().argmin())
-        raise TrainingDiverged(f"run {run}: the loss is not finite {complaint.format(step, training.eta[run])}")
-    return history
-
-
-def better_batched(net, x):
-    """A GPU is filled by one wide net, and a CPU's cache by one small net: below that, runs go together."""
-    n = x.shape[-2]
-    return n * net.m <= 2_000_000 if x.device.type == "cuda" else n <= 100 and net.m <= 64
-
-
 def _division(net, x, batched=None):
     """Arguments of `in_threads`: (runs, device, bytes of a run), as `gradient_descent` chooses; runs None: together."""
-    size = x.shape[-2] * net.m
+    n, cuda = x.shape[-2], x.device.type == "cuda"
+    size = n * net.m
     if x.dtype == torch.float32 and x.device.type == "cpu" and size > 10_000:  # below, MKL is faster
         fast_products()
     measured = size >= 100_000 and x.device.type != "meta"  # the rest is little, or only shapes count
     each = memory.held(net.descent(x, 0), but=[net]) if measured else 0
-    if batched is None:
-        batched = better_batched(net, x) and net.runs * each <= memory.budget(x.device)
+    if batched is None:  # a GPU is filled by one wide net, and a CPU's cache by one small net
+        small = size <= 2_000_000 if cuda else n <= 100 and net.m <= 64
+        batched = small and net.runs * each <= memory.budget(x.device)
     return None if batched else net.runs, x.device, each
 
 
