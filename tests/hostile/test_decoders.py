@@ -10,7 +10,6 @@ from hostile_files import archives, fill, hostile_files, idx, member, pickles, t
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from toy_claim import tried
 
 from overparam import data
 from overparam.data import readers, sources
@@ -85,39 +84,9 @@ def test_lying_headers_of_images(tmp_path, header):
 UINT8 = arrays.arrays(np.uint8, arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5))
 
 
-@given(contents=st.lists(st.binary(max_size=40) | UINT8.map(idx), min_size=4, max_size=4), packed=st.booleans())
-def test_random_images_are_read_or_refused(tmp_path, contents, packed):
-    files = sources.registry()["mnist"]["files"]
-    contents = {name: gzip.compress(c) if packed else c for name, c in zip(files, contents, strict=True)}
-    readers.read.cache_clear()
-    if found := tried(lambda: read(tmp_path, "mnist", contents), "mnist"):
-        assert [len(x) for x in found[0].x] == [len(y) for y in found[0].y]
-
-
-@given(name=st.sampled_from(sorted(readers.READERS)), noise=st.binary(max_size=200), head=st.sampled_from(
-    [b"", b"\x1f\x8b\x08\0", b"PK\3\4", b"\xfd7zXZ\0", b"RIFF\0\0\0\0WEBP", b"\xff\xd8\xff\xe0", b"a,b\n", b"\x93NUMPY"]
-))  # fmt: skip
-def test_noise_is_refused_by_every_decoder(tmp_path, name, noise, head):
-    info = sources.registry()[name]
-    readers.read.cache_clear()
-    for files in filter(None, (info["files"], info.get("mirror"))):
-        with pytest.raises(DataCorrupt):
-            read(tmp_path / name, name, dict.fromkeys(files, head + noise))
-
-
 @given(array=UINT8)
 def test_images_are_read_back(array):
     np.testing.assert_array_equal(readers.idx_array(idx(array)), array)
-
-
-@given(images=arrays.arrays(np.uint8, (3, 3, 32, 32)), labels=arrays.arrays(np.uint8, (3, 2)))
-def test_records_of_images_are_read_back(tmp_path, images, labels):
-    content = np.hstack([labels, images.reshape(3, -1)]).tobytes()
-    path = tmp_path / "cifar-100-binary.tar.gz"
-    path.write_bytes(tar(member("a/train.bin", content), member("a/test.bin", content)))
-    raw = readers.cifar100({path.name: path})
-    np.testing.assert_array_equal(raw.x[0], images.transpose(0, 2, 3, 1))
-    np.testing.assert_array_equal(raw.y[1], labels[:, 1])
 
 
 @given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5))

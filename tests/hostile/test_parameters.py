@@ -20,47 +20,7 @@ INJECTIONS = [
     "{seed.__class__}", "{0}", "{{ 7 * 7 }}", "{% raw %}", "%s%n", "$(touch pwned)", "`touch pwned`", "; touch pwned",
     "| touch pwned", "&& touch pwned", "../../pwned", "a b", "--config", "-p", "é ∞ 字", "[red]x[/blue]", "a=b",
 ]  # fmt: skip
-HUGE = 10**400
 TEXTS = st.text(max_size=20) | st.sampled_from(INJECTIONS)
-NUMBERS = st.integers() | st.sampled_from([HUGE, -HUGE, 2**63, 2**31]) | st.floats()
-VALUES = st.booleans() | NUMBERS | TEXTS
-GIVEN = VALUES | st.none() | st.lists(VALUES, max_size=3) | st.dictionaries(TEXTS, VALUES, max_size=2)
-SAME = st.one_of(
-    *(st.lists(kind, min_size=1, max_size=3) for kind in (st.booleans(), st.integers(), st.floats(), TEXTS))
-)
-
-
-@given(value=GIVEN)
-def test_a_value_is_refused_or_of_the_type_of_its_default(toy, value):
-    defaults = notebook_parameters(toy.notebook)
-    for name, default in defaults.items():
-        found = tried(lambda name=name: validated({name: value}, defaults, {}), name)
-        if found:
-            assert type(found[name]) is type(default)
-            assert found[name] == value
-            json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
-
-
-@given(name=TEXTS, value=VALUES)
-def test_a_name_is_known_or_refused(toy, name, value):
-    defaults = notebook_parameters(toy.notebook)
-    if name not in defaults:
-        with pytest.raises(ParameterError, match="unknown parameter"):
-            validated({name: value}, defaults, {})
-
-
-@given(value=st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS | SAME)
-def test_literals_of_a_cell_are_read_back(toy, value):
-    toy.write(notebook=cells(parameters=f"a = {value!r}"))
-    if "nan" not in repr(value) and "inf" not in repr(value):
-        assert notebook_parameters(toy.notebook) == {"a": value}
-
-
-@given(text=st.text(alphabet=st.sampled_from("a=1.,'\"[]{}()#\n\\ \0é-+*:"), max_size=30))
-def test_any_text_for_a_cell_gives_parameters_or_our_error(toy, text):
-    toy.write(notebook=cells(parameters=text))
-    found = tried(lambda: notebook_parameters(toy.notebook), toy.notebook.name)
-    assert found is None or all(name.isidentifier() for name in found)
 
 
 @given(word=TEXTS, rate=st.floats() | st.integers(), sizes=st.lists(st.integers(min_value=1), min_size=1, max_size=3))
@@ -139,10 +99,3 @@ def test_the_command_line_says_what_it_does_not_know(toy, monkeypatch, capsys, n
         assert (code, out) == (1, "")
         assert err.startswith("error: unknown ")
         assert len(err.splitlines()) == 1
-
-
-def test_sources_with_markup_are_listed_as_they_are(toy, monkeypatch, capsys):
-    toy.write(registered=CHECKS.replace("Lemma 1", "Lemma [bold]1[/red] [2]"))
-    code, out, _ = command(monkeypatch, capsys, "list")
-    assert code == 0
-    assert "Lemma [bold]1[/red] [2]" in out

@@ -10,7 +10,6 @@ import torch
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.training import Checkpoint, SquaredLoss, gradient_descent, stochastic_gradient_descent
 from overparam.training import checkpoints as module
-from overparam.training.checkpoints import training_key
 
 X = torch.nn.functional.normalize(torch.randn(20, 6, generator=torch.Generator().manual_seed(0)), dim=1)
 LOSS = SquaredLoss(torch.ones(20), "halfsum")
@@ -159,9 +158,3 @@ def test_a_file_that_does_not_fit_is_set_aside(tmp_path, damage, finished, caplo
     assert "refused" in caplog.text
     assert {"flipped": "content is damaged", "other training": "another training"}.get(damage, "") in caplog.text
     assert file.with_suffix(".safetensors.refused").exists()
-
-
-def test_a_key_sees_values_shapes_and_code(monkeypatch):
-    keys = {training_key(s, t) for s in ([1], [2]) for t in ([X], [X.double()], [X.T], [X + 1], [X, torch.tensor(1)])}
-    monkeypatch.setenv("OVERPARAM_FINGERPRINT_CODE", "another")
-    assert len(keys | {training_key([1], [X])}) == 11

@@ -173,13 +173,6 @@ def test_rows_have_norm_one(name, how):
         assert torch.allclose(dataset.x_train[:, :-1] * math.sqrt(2), unit.x_train, atol=1e-15, rtol=0)
 
 
-def test_homogeneous_coordinates():
-    assert torch.allclose(
-        data.normalise(torch.tensor([[2.0, 2.0], [0.0, 0.0]]), "homogeneous"),
-        torch.tensor([[2 / 3, 2 / 3, 1 / 3], [0, 0, 1]], dtype=torch.float64),
-    )
-
-
 def test_a_zero_row_is_named():
     x = np.zeros((4, 28, 28), dtype=np.uint8)
     x[:3] = 1
@@ -243,18 +236,6 @@ def test_tokens_rank_by_frequency_and_pad_with_zeros():
     ids = transforms.tokens(texts, rank, vocab=5, length=4)
     assert ids.tolist() == [[1, 3, 1, 4], [2, 3, 2, 3], [1, 2, 0, 0]]
     assert ids.dtype == torch.int64
-
-
-@pytest.mark.parametrize("name", SYNTHETIC)
-def test_synthetic_sets_are_their_functions(name):
-    dataset = data.load(name, n_train=40, n_test=10, seed=5)
-    x, y = data.GENERATORS[name](40, seed=5)
-    assert torch.equal(dataset.x_train, data.normalise(x, "unit") if name == "noy-ackley" else x)
-    assert torch.equal(dataset.y_train, y)
-    assert dataset.source == "synthetic"
-    assert dataset.stand_in is None
-    assert dataset.sha256 == data.load(name, n_train=40, n_test=10, seed=5).sha256
-    assert dataset.sha256 != data.load(name, n_train=40, n_test=10, seed=6).sha256
 
 
 def test_guo_labels_have_the_moments_of_the_formula():

@@ -1,8 +1,6 @@
 """The original data sets against the facts published about them. Each is looked for in data/cache and the mirror."""
 
-import gzip
 import hashlib
-import importlib.util
 import io
 import math
 import tarfile
@@ -94,25 +92,6 @@ def test_the_fashion_sample_is_rows_of_the_original():
             assert len(set(rows.tolist())) == len(rows) == (3000, 1000)[k]
             assert np.array_equal(sample[f"x_{split}"], content.x[k][rows])
             assert np.array_equal(sample[f"y_{split}"], content.y[k][rows])
-
-
-def test_the_fashion_sample_is_made_again_bit_for_bit(tmp_path):
-    folder = found("fashion-mnist").stamps[0][0].parent
-    spec = importlib.util.spec_from_file_location("make_fashion_sample", paths.DATA / "make_fashion_sample.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    # as Debian's package has them: packed anew, without name and time
-    for name in script.SHA256:
-        content = gzip.decompress((folder / f"{name}.gz").read_bytes())
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content, compresslevel=1, mtime=0))
-    arrays = script.sample(tmp_path)
-    with np.load(paths.DATA / "fashion-sample.npz", allow_pickle=False) as sample:
-        assert set(arrays) == set(sample)
-        assert all(arrays[k].dtype == sample[k].dtype for k in arrays)
-        assert all(arrays[k].tobytes() == sample[k].tobytes() for k in arrays)
-    (tmp_path / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"other"))
-    with pytest.raises(SystemExit, match="not the original content"):
-        script.sample(tmp_path)
 
 
 def test_cifar10():

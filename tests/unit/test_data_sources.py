@@ -118,15 +118,6 @@ def test_the_next_url_is_tried(server, monkeypatch):
     assert data.load("mnist").source == "cache"
 
 
-def test_fetch_downloads_only_what_is_missing(server, mnist, monkeypatch):
-    have = dict(list(mnist.items())[:3])
-    folder = write(paths.CACHE / "mnist", have)
-    before = {p: p.stat().st_mtime_ns for p in folder.iterdir()}
-    set_urls(monkeypatch, server("good"))
-    assert [p.name for p in data.fetch("mnist")] == list(mnist)
-    assert {p: p.stat().st_mtime_ns for p in before} == before
-
-
 def test_no_network(mnist, tmp_path, monkeypatch):
     with pytest.raises(DataUnavailable) as caught:
         data.load("mnist")
@@ -147,14 +138,6 @@ def test_no_network(mnist, tmp_path, monkeypatch):
     monkeypatch.setenv("OVERPARAM_DATA", str(tmp_path / "mirror"))
     with pytest.raises(DataUnavailable, match="mirror/mnist"):
         data.load("mnist")
-
-
-def test_only_mnist_and_its_like_name_an_embedded_set(folders, monkeypatch):
-    set_urls(monkeypatch, NOWHERE, name="cifar100")
-    with pytest.raises(DataUnavailable) as caught:
-        data.load("cifar100")
-    assert "embedded" not in str(caught.value)
-    assert "put cifar-100-binary.tar.gz into" in str(caught.value)
 
 
 def test_cache_comes_before_the_mirror(mnist, tmp_path, monkeypatch):

@@ -65,30 +65,6 @@ def test_two_layer_descent_is_autograds(n, d, form, batched):
         assert torch.allclose(history.logs["gram"][run, 0], net.gram(x)[draw], atol=1e-14)
 
 
-@TWO_LAYER
-def test_row_norms_of_the_weight_change(n, d, form):
-    x, y, m, eta = sphere(n, d), signs(n), 20, 0.05
-    net = TwoLayerReLU(d, m, 0.3, seeds=[3], dtype=torch.float64)
-    per_neuron = {"rows": lambda s: s.weight_change().norm(dim=-1)}
-    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), eta, 10, log=per_neuron)
-    forward = lambda W: torch.relu(x @ W.T) @ net.a[0] / m**0.5  # noqa: E731
-    _, (W,) = autograd_losses([net.W[0].clone().requires_grad_()], forward, y, 0.5, eta, 10)
-    assert torch.allclose(history.logs["rows"][0, -1], (W - net.W[0]).norm(dim=1), rtol=1e-8)
-
-
-def test_antisymmetric_initialisation_starts_at_zero():
-    net = TwoLayerReLU(5, 40, 1.0, seeds=[0, 1], antisym=True, dtype=torch.float64)
-    assert net.outputs(sphere(9, 5)).abs().max() < 1e-14
-    assert (net.a.sum(-1) == 0).all()
-
-
-def test_every_dtype_sees_the_same_draw():
-    double, single = (TwoLayerReLU(5, 40, 0.1, seeds=[7], dtype=t) for t in (torch.float64, torch.float32))
-    assert torch.equal(double.W.float(), single.W)
-    x = sphere(6, 5)
-    assert torch.allclose(double.outputs(x), double.descent(x).forward(), rtol=1e-12)
-
-
 @pytest.mark.parametrize("alpha", [0.0, -1.0, 0.05, -2.0])
 @pytest.mark.parametrize("batched", [False, True])
 def test_leaky_descent_is_autograds(alpha, batched):
