@@ -173,13 +173,3 @@ def _multiplier(norm, g, c, h):
         V = torch.where(g.abs() < t * c / 2, -torch.sign(g) * t * c, 0)
         low, high = (t, high) if torch.linalg.matrix_norm(inverse @ V, 2) <= norm * (1 + 1e-12) else (low, t)
     return low
-
-
-def test_descended_nets_are_those_of_autograds_steps():
-    net, loss, x = ReLUNet(5, 12, 1, 2, seed=1), SquaredLoss(Y, "halfsum"), X.x_train
-    W = [w.clone().requires_grad_() for w in net.W]
-    for _ in range(3):
-        value = (net.with_weights(W).outputs(x) - Y).square().sum() / 2
-        W = [(w - 0.03 * g).detach().requires_grad_() for w, g in zip(W, torch.autograd.grad(value, W), strict=True)]
-    for found, expected in zip(remainders.descended(net, x, loss, 0.03, 3).W, W, strict=True):
-        torch.testing.assert_close(found, expected.detach())

@@ -8,8 +8,6 @@ from scipy.optimize import minimize
 from overparam.experiments.arora2019 import (
     Features,
     ascent,
-    auxiliary_closed_form,
-    auxiliary_norms,
     largest_scale,
     linear_maximiser,
     linearised_suprema,
@@ -54,30 +52,12 @@ def test_the_action_is_that_of_the_explicit_matrix(setting):
     torch.testing.assert_close(features.gram(), net.gram(x), rtol=0, atol=1e-14)
 
 
-def test_the_auxiliary_sequence_is_the_dense_recursion_and_the_closed_form(setting):
-    net, x, features = setting
-    y, record = signs(seed=5), [1, 2, 5, 40]
-    eta = 1 / torch.linalg.eigvalsh(features.gram())[:, -1]
-    norms = auxiliary_norms(features, y, eta, record)
-    for s in range(2):
-        z, w, dense = explicit(net, x, s), np.zeros(M * D), []
-        for k in range(1, 41):
-            w = w - eta[s].item() * z @ (z.T @ w - y.numpy())
-            dense += [np.linalg.norm(w)] if k in record else []
-        np.testing.assert_allclose(norms[s], dense, rtol=1e-12)
-    np.testing.assert_allclose(auxiliary_closed_form(features.gram(), y, eta, record), norms, rtol=1e-10)
-
-
 def test_the_limit_has_the_norm_of_the_claim(setting):
     _, _, features = setting
     y, gram = signs(seed=5), features.gram()
     solution = torch.linalg.solve(gram, y.expand(2, N))
     expected = (solution @ y).sqrt()
     torch.testing.assert_close(features.times(solution).norm(dim=(-2, -1)), expected, rtol=1e-10, atol=0)
-    values = torch.linalg.eigvalsh(gram)
-    steps = int(60 * (values[:, -1] / values[:, 0]).max())
-    limit = auxiliary_closed_form(gram, y, 1 / values[:, -1], [steps])[:, 0]
-    torch.testing.assert_close(limit, expected, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize(("R", "B"), [(0.3, 0.6), (0.9, 0.6), (0.3, 5.0), (0.1, 0.3), (5.0, 5.0)])

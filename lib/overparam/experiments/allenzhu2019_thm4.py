@@ -81,11 +81,3 @@ def _bent(g, c, t):
 def _span_norm(V, inverse):
     """|W'|_2 (T,) of the W' that maps h_i to V_i and vanishes on what is orthogonal to all h_i."""
     return product_norms(V, inverse.mT.expand_as(V))[..., 1]
-
-
-def descended(net, x, loss, eta, steps):
-    """The net after `steps` steps of gradient descent on the loss F of the outputs."""
-    for _ in range(steps):
-        _, v = loss(net.outputs(x))
-        net = net.with_weights([w - eta * step for w, step in zip(net.W, net.gradients(x, v), strict=True)])
-    return net

@@ -102,33 +102,6 @@ class Features:
         return (self.signs * (now.relu() - self.start.relu())).sum(-2), self.signs * (now >= 0)
 
 
-def auxiliary_norms(features, y, eta, record):
-    """|W~(k)|_F, (S, len(record)), of W~(k+1) = W~(k) - eta Z(0) (Z(0)^T W~(k) - y) from W~(0) = 0.
-
-    y: (n,); eta: step sizes (S,); record: increasing list of steps k. Source: Arora et al. 2019, eq. (11).
-    """
-    weights = torch.zeros_like(features.times(y))
-    norms = []
-    for k in range(1, record[-1] + 1):
-        weights -= features.times((features.transposed(weights) - y) * eta.unsqueeze(-1))
-        if k in record:
-            norms.append(weights.norm(dim=(-2, -1)))
-    return torch.stack(norms, -1)
-
-
-def auxiliary_closed_form(gram, y, eta, record):
-    """What `auxiliary_norms` must be: (sum_i (v_i . y)^2 / lambda_i (1 - (1 - eta lambda_i)^k)^2)^{1/2}.
-
-    gram: H(0) (S, n, n), positive definite; y: (n,); eta: (S,); record: steps k. Returns float64 (S, len(record)).
-    Source: Arora et al. 2019, Section 5.2, the sum of the series.
-    """
-    values, vectors = torch.linalg.eigh(gram.double())
-    weight = (vectors.mT @ y.double()).square() / values
-    k = torch.as_tensor(record, dtype=torch.float64, device=values.device).unsqueeze(-1)
-    decay = 1 - (1 - eta.double().unsqueeze(-1) * values).unsqueeze(-2) ** k
-    return (weight.unsqueeze(-2) * decay**2).sum(-1).sqrt()
-
-
 def largest_scale(norms, R, B):
     """The largest s with sum_r min(R, s norms_r)^2 <= B^2, (...), and infinity where there is none.
 
