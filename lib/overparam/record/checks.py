@@ -62,14 +62,11 @@ class Check:
         low, high = spread or (value, value)
         low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
         bounds = self.threshold if self.relation == "in" else [self.threshold]
-        ends = [self._satisfied(end) for end in (low, high)]
-        if all(ends):
+        points = [low, high, *(bound for bound in bounds if low <= bound <= high)]
+        satisfied = [_RELATIONS[self.relation](point, self.threshold) for point in points]
+        if all(satisfied[:2]):
             return "holds"
-        within = [self._satisfied(bound) for bound in bounds if low <= bound <= high]
-        return "undecided" if any(ends + within) else "fails"
-
-    def _satisfied(self, value):
-        return _RELATIONS[self.relation](value, self.threshold)
+        return "undecided" if any(satisfied) else "fails"
 
     def is_judged_at(self, profile):
         """Whether the check is made at a profile; desk takes those of the paper's size."""
@@ -173,7 +170,7 @@ def read_toml(file):
 def _toml(file, *_):
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # the first also for bytes that are no UTF-8, and for long integers
+    except (ValueError, RecursionError) as error:
         raise ClaimError(f"{file} is not valid TOML: {error}") from error
 
 
@@ -193,11 +190,11 @@ def served(notebook):
 
 def deciding(notebook):
     """What decides the verdicts of a run, as plain data: no titles, wordings or reasons."""
-    specs = [spec(claim) for claim in served(notebook)]
-    return [
-        [s.id, s.partly_if, [[getattr(c, name) for name in _DECIDING] + [bool(c.superseded_by)] for c in s.checks]]
-        for s in specs
-    ]
+    found = []
+    for claim in map(spec, served(notebook)):
+        rows = [[getattr(c, name) for name in _DECIDING] + [bool(c.superseded_by)] for c in claim.checks]
+        found.append([claim.id, claim.partly_if, rows])
+    return found
 
 
 def profile_parameters(claim_id, profile):

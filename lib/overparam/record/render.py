@@ -5,13 +5,6 @@ import re
 
 ROUNDING = 1e-12  # what rounding leaves of zero differs between machines
 _WORDS = {"<": "below {}", "<=": "at most {}", ">": "above {}", ">=": "at least {}", "==": "{}"}
-_OPENING = {
-    "reproduced": "Reproduced.",
-    "partly": "Partly reproduced.",
-    "not reproduced": "Not reproduced.",
-    "contradicted": "Contradicted.",
-    "not testable at this scale": "Not testable at this scale.",
-}
 
 
 def number(value):
@@ -66,9 +59,15 @@ def sentence(record):
     if record["verdict"] == "contradicted":
         words.append(f"The opposite was measured: {_case(max(opposite, key=_margin))}")
     elif record["verdict"] == "not testable at this scale":
-        words.append(_untestable(deciding))
+        asked = [row for row in deciding if row["tag"] == "R"]
+        which = "the deciding check" if len(asked) == 1 else "every deciding check"
+        open_ones = f"The threshold lies inside the spread of {which}: more seeds are needed."
+        words.append(open_ones if asked else "No deciding check applies at this size.")
     elif not failed:
-        which = _all(len(held)) if not unclear else f"{len(held)} of {len(deciding)} deciding checks hold, none fails"
+        few = {1: "The deciding check holds", 2: "Both deciding checks hold"}
+        which = few.get(len(held), f"All {len(held)} deciding checks hold")
+        if unclear:
+            which = f"{len(held)} of {len(deciding)} deciding checks hold, none fails"
         words.append(f"{which}{'; the closest is' if len(held) > 1 else ':'} {_case(min(held, key=_margin))}")
     elif len(deciding) == 1:
         words.append(f"The deciding check fails: {_case(failed[0])}")
@@ -81,19 +80,6 @@ def sentence(record):
     if record["profile"] == "smoke":
         words.append("(Smoke size: shows that the computation runs, and decides nothing about the paper.)")
     return " ".join(words)
-
-
-def _all(count):
-    few = {1: "The deciding check holds", 2: "Both deciding checks hold"}
-    return few.get(count, f"All {count} deciding checks hold")
-
-
-def _untestable(deciding):
-    asked = [row for row in deciding if row["tag"] == "R"]
-    if not asked:
-        return "No deciding check applies at this size."
-    which = "the deciding check" if len(asked) == 1 else "every deciding check"
-    return f"The threshold lies inside the spread of {which}: more seeds are needed."
 
 
 def _case(row):
@@ -112,7 +98,8 @@ def _margin(row):
 
 def markdown(record):
     """A record's verdict sentence, its data and sizes, the deciding checks, and the others folded."""
-    parts = [f"**{_OPENING[record['verdict']]}** {_escaped(sentence(record))}"]
+    opening = "Partly reproduced" if record["verdict"] == "partly" else record["verdict"].capitalize()
+    parts = [f"**{opening}.** {_escaped(sentence(record))}"]
     parts += [f"*{_escaped(line)}*" for line in _about(record)]
     first = [row for row in record["checks"] if row["applies"] and row["tag"] in "RNC"]
     others = [row for row in record["checks"] if row not in first]
@@ -160,9 +147,8 @@ def plain(record):
     """The same for a terminal: the verdict, its sentence, and one line for each check by its name."""
     first = f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}"
     lines = [first, sentence(record), *_about(record)]
-    width = max((len(row["name"]) for row in record["checks"]), default=0)
-    values = max((len(measured(row)) for row in record["checks"]), default=0)
-    wanted = max((len(required(row)) for row in record["checks"]), default=0)
+    columns = [lambda row: row["name"], measured, required]
+    width, values, wanted = (max((len(of(row)) for row in record["checks"]), default=0) for of in columns)
     for row in record["checks"]:
         paper = "" if row["paper_value"] is None else f"  (paper {number(row['paper_value'])})"
         cells = f"{row['name']:<{width}}  {measured(row):>{values}}  {required(row):<{wanted}}"
