@@ -1,14 +1,10 @@
-"""The locally connected net and joint training of all layers, against autograd and torch's convolution."""
-
-import functools
+"""The locally connected net, against autograd and torch's convolution."""
 
 import pytest
 import torch
 
 from overparam.bounds import allenzhu2019 as limits
-from overparam.experiments.allenzhu2019_thm1 import JointRuns
 from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring, torus
-from overparam.models.deep_relu import ReLUNet
 from overparam.training import SquaredLoss, gradient_descent
 
 J, Q, M, D, L, N = 5, 3, 4, 2, 3, 3
@@ -89,17 +85,3 @@ def test_norms_at_the_start_are_those_of_wide_nets(init):
     expected = torch.tensor([*squares, squares[-1] * last]).double().sqrt().expand(3, 4)
     torch.testing.assert_close(norms, expected, rtol=0.1, atol=0)
     assert norms[0, -1].item() == pytest.approx(descent.h[-1][0].norm().item())
-
-
-@pytest.mark.parametrize("batched", [False, True])
-def test_joint_training_is_autograds(batched):
-    x, eta, steps = X[0], 0.02, 5
-    nets = JointRuns(J, 6, D, 2, seeds=[3, 4])
-    log = {"movement": lambda run: run.movement()}
-    history = gradient_descent(nets, x, SquaredLoss(Y, "halfsum"), eta, steps, log=log, batched=batched)
-    through = lambda W: functools.reduce(lambda h, layer: torch.relu(h @ layer.T), W[:-1], x) @ W[-1].T  # noqa: E731
-    for run, seed in enumerate((3, 4)):
-        net = ReLUNet(J, 6, D, 2, seed=seed)
-        losses, moved = by_autograd(through, [net.A, *net.W, net.B], eta, steps)
-        assert history.loss[run].tolist() == pytest.approx(losses, rel=1e-10)
-        torch.testing.assert_close(history.logs["movement"][run, 0], moved)

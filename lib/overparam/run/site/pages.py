@@ -124,7 +124,7 @@ def _own_cell(cell, title, folded):
         return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
     tags = cell["metadata"].get("tags", [])
     folded = folded and not {"parameters", "injected-parameters"}.intersection(tags)
-    names = re.findall(r"claim\w*\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
+    names = re.findall(r"\w+\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
     alt = " ".join(f"Figure {', '.join(names)}: {title}".replace("Figure :", "Figure:").split())
     metadata = {"tags": [*tags, "hide-input"] if folded else tags, "mystnb": {"image": {"alt": alt}}}
     return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
