@@ -10,43 +10,35 @@ from pathlib import Path
 
 import pytest
 
+from copies import Copy
 from overparam.paths import ROOT
 
 COMMANDS = ("sbatch", "squeue", "scancel", "srun", "sinfo", "scontrol", "sacct")
 
 
-class Cluster:
+class Cluster(Copy):
     """The copied tree and its jobs; `start(*words)` is the command line in it."""
 
     def __init__(self, folder, stems):
-        self.root, self.jobs, commands = folder / "a project", folder / "jobs", folder / "commands"
-        shutil.copytree(ROOT / "lib", self.root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        shutil.copytree(ROOT / "notebooks" / "checks", self.root / "notebooks" / "checks")
-        for name in ("Snakefile", "notebooks/profiles.toml", *(f"notebooks/{stem}.ipynb" for stem in stems)):
-            shutil.copy(ROOT / name, self.root / name)
+        self.jobs, commands = folder / "jobs", folder / "commands"
+        path = f"{commands}{os.pathsep}{os.environ['PATH']}"
+        super().__init__(folder / "a project", PATH=path, JOBS=str(self.jobs))
+        shutil.copytree(ROOT / "notebooks" / "checks", self.notebooks / "checks")
+        for name in ("profiles.toml", *(f"{stem}.ipynb" for stem in stems)):
+            shutil.copy(ROOT / "notebooks" / name, self.notebooks / name)
         self.jobs.mkdir()
         commands.mkdir()
         imitation = f"#!{sys.executable}\n" + Path(__file__).with_name("imitation.py").read_text(encoding="utf-8")
         for name in COMMANDS:
             (commands / name).write_text(imitation, encoding="utf-8")
             (commands / name).chmod(0o755)
-        self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith("OVERPARAM")},
-            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
-            "JOBS": str(self.jobs),
-            "PYTHONPATH": str(self.root / "lib"),
-            "OMP_NUM_THREADS": "1",
-            "COLUMNS": "300",
-        }
 
-    def start(self, *words):
+    def batch(self, *words):
         """`overparam figures` with these words for Snakemake, its output in the file `said`."""
-        command = [sys.executable, "-m", "overparam.run.cli", "figures", "--", "--executor", "slurm"]
         quickly = ["--slurm-init-seconds-before-status-checks", "1", "--slurm-status-command", "squeue"]
         with open(self.root / "said", "w") as said:
-            return subprocess.Popen(
-                [*command, *quickly, *words], cwd=self.root, env=self.environment, stdout=said, stderr=subprocess.STDOUT
-            )
+            command = ["figures", "--", "--executor", "slurm", *quickly, *words]
+            return self.start(*command, stdout=said, stderr=subprocess.STDOUT)
 
     @property
     def said(self):

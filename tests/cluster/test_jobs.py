@@ -52,7 +52,7 @@ def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
     content = json.loads(notebook.read_text(encoding="utf-8"))
     [cell for cell in content["cells"] if cell["cell_type"] == "code"][-1]["source"] = "1 / 0"
     notebook.write_text(json.dumps(content), encoding="utf-8")
-    batch = cluster.start("--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=1")
+    batch = cluster.batch("--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=1")
     subprocess.run(["scancel", cluster.job(TABLE)], env=cluster.environment, check=True)
     assert batch.wait(timeout=300) == 1, cluster.said
     assert cluster.verdict(TABLE)
@@ -69,7 +69,7 @@ def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
 @pytest.mark.timeout(600)
 def test_jobs_outlive_the_batch_that_was_killed_and_end_with_one_that_was_interrupted(cluster):
     (cluster.root / "notebooks" / f"{OPTIMUM}.ipynb").unlink()
-    batch = cluster.start()
+    batch = cluster.batch()
     number = cluster.job(TABLE)
     (snakemake,) = Path(f"/proc/{batch.pid}/task/{batch.pid}/children").read_text().split()
     batch.kill()
@@ -79,7 +79,7 @@ def test_jobs_outlive_the_batch_that_was_killed_and_end_with_one_that_was_interr
     assert cluster.verdict(TABLE)
 
     (cluster.root / "figures" / "smoke" / TABLE / "result.json").unlink()
-    batch = cluster.start()
+    batch = cluster.batch()
     cluster.wait(lambda: (cluster.jobs / "2.asked").exists())
     cluster.job(TABLE)
     batch.send_signal(signal.SIGINT)

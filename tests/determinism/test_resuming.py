@@ -1,10 +1,10 @@
 """A notebook that is killed while it trains, and run again, measures what an undisturbed run measures."""
 
+import json
 import time
 
 import pytest
-from kills import kill, survivors, tree
-from runs import Copy, differing, temporary, unreadable
+from runs import differing, measured, project
 from safetensors import safe_open
 
 CLAIM = "arora2019-fig1-convergence-labels"
@@ -21,34 +21,39 @@ def progress(copy):
     return steps
 
 
-def wait_for_progress(copy, process, beyond):
+def wait(condition, what):
     deadline = time.monotonic() + SECONDS
-    while progress(copy) <= beyond:
-        assert process.poll() is None, process.stdout.read()
-        assert time.monotonic() < deadline, "no new checkpoint"
+    while not condition():
+        assert time.monotonic() < deadline, what
         time.sleep(0.05)
 
 
 @pytest.mark.timeout(600)
 def test_two_kills_change_no_bit(tmp_path):
-    copy = Copy(tmp_path / "project", {CLAIM: {"steps": 1500}}, OVERPARAM_CHECKPOINT_SECONDS="0.1")
-    code, output = copy.run("run", CLAIM)
-    assert code == 0, output
-    undisturbed = copy.measured([CLAIM])
+    copy = project(tmp_path / "project", OVERPARAM_CHECKPOINT_SECONDS="0.1")
+    with open(copy.notebooks / "profiles.toml", "a", encoding="utf-8") as table:
+        table.write(f"\n[{CLAIM}.smoke]\nsteps = 1500\n")
+    path = copy.figures / "smoke" / CLAIM / "result.json"
+    code, out, err = copy.run("run", CLAIM)
+    assert code == 0, out + err
+    undisturbed = measured(path)
     assert len(undisturbed) > 10
-    (copy.figures / "smoke" / CLAIM / "result.json").unlink()
-    for victim in ("kernel", "everything"):
+    path.unlink()
+    for victim in ("ipykernel_launcher", ""):  # the kernel, everything
         before = progress(copy)
         with copy.start("run", CLAIM) as process:
-            wait_for_progress(copy, process, before)
-            processes = tree(process)
-            assert kill(processes, victim) > 0
+            wait(lambda before=before: progress(copy) > before, "no new checkpoint")
+            hit = [p for p in copy.processes() if any(victim in word for word in p.cmdline())]
+            assert hit
+            for one in hit:
+                one.kill()
             process.communicate(timeout=SECONDS)
         assert process.returncode != 0
-        assert survivors(processes, SECONDS) == []
-        assert unreadable(copy.figures, copy.logs) == {}
-    code, output = copy.run("run", CLAIM)
-    assert code == 0, output
-    assert differing(copy.measured([CLAIM]), undisturbed) == []
-    assert unreadable(copy.figures, copy.logs) == {}
-    assert temporary(copy.figures, copy.logs) == []
+        wait(lambda: not copy.processes(), "something lives on")
+        for file in [*copy.figures.rglob("*.json"), *copy.logs.rglob("*.ipynb")]:
+            if not file.name.startswith("."):
+                json.loads(file.read_text(encoding="utf-8"))
+    code, out, err = copy.run("run", CLAIM)
+    assert code == 0, out + err
+    assert differing(measured(path), undisturbed) == []
+    assert copy.left() == []

@@ -5,17 +5,13 @@ import hashlib
 import http.server
 import math
 import os
-import shutil
 import struct
-import subprocess
-import sys
 import threading
 import time
 
 import nbformat
-import psutil
 
-from overparam.paths import ROOT
+from copies import Copy
 
 SECONDS = 60  # a deadline: what comes at all comes much sooner, if the machine is not loaded
 CHECK = """
@@ -60,36 +56,11 @@ CELLS = {
 PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5'
 
 
-class Project:
-    """The copied tree; `run(*words)` is the command line in it."""
+class Project(Copy):
+    """A copy with toy notebooks, and without a network, whatever the machine has."""
 
     def __init__(self, root):
-        self.root = root
-        self.figures, self.logs, self.notebooks = root / "figures", root / "logs", root / "notebooks"
-        self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith("OVERPARAM")},
-            "PYTHONPATH": str(root / "lib"),
-            "OMP_NUM_THREADS": "1",
-            "COLUMNS": "400",
-            "http_proxy": "http://127.0.0.1:9",  # no network, whatever the machine has
-            "https_proxy": "http://127.0.0.1:9",
-        }
-
-    def start(self, *words, **environment):
-        return subprocess.Popen(
-            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root, env={**self.environment, **environment},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    def run(self, *words, **environment):
-        with self.start(*words, **environment) as process:
-            try:
-                out, err = process.communicate(timeout=2 * SECONDS)
-            except subprocess.TimeoutExpired as error:
-                alive = [(other.pid, other.ppid(), other.status(), other.cmdline()) for other in self.processes()]
-                process.kill()
-                raise AssertionError(f"it did not end, nor did {alive}") from error
-        return process.returncode, out, err
+        super().__init__(root, http_proxy="http://127.0.0.1:9", https_proxy="http://127.0.0.1:9")
 
     def folder(self, claim, profile="smoke"):
         """{file name: bytes} of a claim's outputs."""
@@ -113,27 +84,10 @@ class Project:
         tables = [f"[{claim}.smoke]\n{rows}" for claim in claims if f"[{claim}]" in registered]
         (self.notebooks / "profiles.toml").write_text("".join(tables))
 
-    def processes(self):
-        """All that live of what was started in this copy, whoever their parents are now."""
-        return [process for process in psutil.process_iter() if self._owns(process)]
-
-    def _owns(self, process):
-        try:
-            return process.environ().get("PYTHONPATH") == self.environment["PYTHONPATH"]
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            return False
-
-    def left(self):
-        """Files that only an attempt under way should have."""
-        folders = [self.figures, self.logs, self.root / "data"]
-        files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-        return [p for p in files if p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p)]
-
 
 def project(root):
     """A new copy in the folder `root`."""
-    shutil.copytree(ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    shutil.copy(ROOT / "Snakefile", root)
+    made = Project(root)
     (root / "notebooks" / "checks").mkdir(parents=True)
     (root / "notebooks" / "profiles.toml").write_text("")
     for claim, body in CELLS.items():
@@ -146,7 +100,6 @@ def project(root):
             nbformat.v4.new_code_cell('claim.check("value", value)\nclaim.report()'),
         ]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), root / "notebooks" / f"{claim}.ipynb")
-    made = Project(root)
     made.only(*CELLS)
     return made
 

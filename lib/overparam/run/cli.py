@@ -7,14 +7,13 @@ import signal
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .. import memory, paths
 from ..errors import OverparamError, ParameterError, RunFailed
-from ..record import checks, files, render
+from ..record import checks, render
 from . import batch, runner
 
 app = typer.Typer(
@@ -40,22 +39,17 @@ def list_(
     if profile:
         _list_waiting(profile)
         return
+    from rich.text import Text
+
     rows = runner.overview()
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("claim", *checks.PROFILES):
-        table.add_column(heading, no_wrap=heading == "claim")
-    table.add_column("where in the paper", overflow="ellipsis", no_wrap=True)
+    cells = []
     for row in rows:
         states = [_shown_state(row["profiles"].get(profile)) for profile in checks.PROFILES]
-        table.add_row(row["claim"], *states, escape(row["source"]))
-    Console().print(table)
+        cells.append([row["claim"], *states, Text(row["source"], no_wrap=True, overflow="ellipsis")])
+    _print_table(("claim", *checks.PROFILES, "where in the paper"), cells)
     states = [state for row in rows for state in row["profiles"].values()]
     for error in dict.fromkeys(state["error"] for state in states if "error" in state):
         print(f"error: {error}", file=sys.stderr)
@@ -74,13 +68,26 @@ def _list_waiting(profile):
 
 
 def _shown_state(state):
+    from rich.text import Text
+
     if not state or state["stale"] is None:
-        return "[dim]not defined[/]"
-    if state.get("error") and not state["verdict"]:
-        return "[red]unreadable[/]"
+        return Text("not defined", "dim")
     if not state["verdict"]:
-        return "[dim]not run[/]"
-    return f"[{COLOURS[state['verdict']]}]{state['verdict']}{'*' if state['stale'] else ''}[/]"
+        return Text("unreadable", "red") if state.get("error") else Text("not run", "dim")
+    return Text(state["verdict"] + "*" * state["stale"], COLOURS[state["verdict"]])
+
+
+def _print_table(headings, rows):
+    """Cells are strings, shown as they are, or rich's Text."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
+    for row in rows:
+        table.add_row(*[Text(cell) if isinstance(cell, str) else cell for cell in row])
+    Console().print(table)
 
 
 @app.command()
@@ -108,14 +115,12 @@ def run(
     try:
         record = runner.run(claim, profile, overrides, threads)
     except (OverparamError, OSError) as error:
-        if as_json:
-            event = {"claim": claim, "error": _in_words(error), "seconds": time.monotonic() - started}
-            print(json.dumps(event), flush=True)
-            raise SystemExit(1) from error
-        raise
+        if not as_json:
+            raise
+        print(json.dumps({"claim": claim, "error": _in_words(error), "seconds": time.monotonic() - started}))
+        raise SystemExit(1) from error
     if as_json:
-        row = {"claim": claim, "verdict": record["verdict"], "seconds": time.monotonic() - started}
-        print(json.dumps(row), flush=True)
+        print(json.dumps({"claim": claim, "verdict": record["verdict"], "seconds": time.monotonic() - started}))
     else:
         print(render.plain(record))
         print(f"{time.monotonic() - started:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
@@ -153,8 +158,6 @@ def figures(
     cores: Annotated[int | None, typer.Option(min=1, help="Notebooks side by side (default: all cores).")] = None,
 ):
     """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     stems = runner.notebooks(profile, claim or [])
     todo = [stem for stem in stems if runner.stale(stem, profile)]
     for path in [path for stem in todo for path in runner.damaged(stem, profile)]:
@@ -165,21 +168,17 @@ def figures(
     if profile in runner.LONG:
         for stem in todo:
             print(f"{stem:<50} {_declared(runner.plan(stem, profile)[2])}")
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns) as bar:
-        task, ended = bar.add_task(f"{profile} figures", total=len(todo)), set()
+    ended = set()
 
-        def on_event(event):
-            if "claim" in event:
-                ended.add(event["claim"])
-                bar.update(task, completed=len(ended))
-                word = f"[{COLOURS[event['verdict']]}]{event['verdict']}[/]" if "verdict" in event else "[red]failed[/]"
-                bar.console.print(f"{word}  {event['claim']}  {event['seconds']:.0f} s", highlight=False)
-            if text := event.get("text", event.get("error")):
-                bar.console.print(text, markup=False, highlight=False)
+    def on_event(event):
+        if "claim" in event:
+            ended.add(event["claim"])
+            word = event.get("verdict", "failed")
+            print(f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of {len(todo)})", flush=True)
+        if text := event.get("text", event.get("error")):
+            print(text, flush=True)
 
-        failed = batch.run(profile, todo, cores, context.args, on_event)
-    if failed:
+    if failed := batch.run(profile, todo, cores, context.args, on_event):
         raise RunFailed(f"{len(failed)} of {len(todo)} notebooks failed; the others are done")
 
 
@@ -206,52 +205,25 @@ def site(
 @app.command()
 def diff(
     revision: Annotated[str, typer.Argument(help="A git revision, such as HEAD or main~3.")],
-    page: Annotated[
-        Path | None, typer.Option(help="Write the table with all redrawn figures to this HTML file.")
-    ] = None,
 ):
     """Compare the records with those of a git revision: verdicts, checks, numbers, figures."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from . import diff
 
     found = diff.changes(diff.at_revision(revision), diff.at_present())
-    console = Console(highlight=False)
     for record, group in itertools.groupby(found, key=lambda c: f"{c.claim} at {c.profile}"):
-        table = Table.grid(padding=(0, 2, 0, 2), expand=True)
-        for ratio in (3, 2, 2):
-            table.add_column(ratio=ratio)
+        print(record)
         for c in group:
-            table.add_row(
-                *map(escape, (c.kind if c.kind == c.what else f"{c.kind} {c.what}", c.before, f"-> {c.after}"))
-            )
-        console.print(record, style="bold")
-        console.print(table)
+            print(f"  {c.kind if c.kind == c.what else f'{c.kind} {c.what}'}: {c.before} -> {c.after}")
     print(diff.summary(found, revision))
-    if page:
-        from .site import diff_page
-
-        files.write_atomically(page, diff_page(found, revision).encode())
-        print(f"open {page}")
 
 
 @data_app.command("list")
 def data_list():
     """Show the data sets: where each is found now, its size and its licence."""
-    from rich.console import Console
-    from rich.table import Table
-
     from .. import data
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
     rows = data.describe()
-    for heading in rows[0]:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*[str(value) for value in row.values()])
-    Console().print(table)
+    _print_table(rows[0], [[str(value) for value in row.values()] for row in rows])
 
 
 @data_app.command("fetch")

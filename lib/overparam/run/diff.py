@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import paths
-from ..errors import ClaimError, OverparamError, ParameterError
+from ..errors import OverparamError, ParameterError
 from ..record import render
-from .site.records import COMMITTED, complete
+from .site.records import COMMITTED, complete, naming
 
 # Relative changes up to these are the machine's: float64 results agree to eight digits between kinds of CPU, float32
 # trainings do not. A check that turns is a change whatever its size.
@@ -29,7 +29,6 @@ class Change:
     what: str
     before: str
     after: str
-    pictures: tuple = ()  # PNG bytes before and after, for a figure
 
 
 @dataclass(frozen=True)
@@ -69,19 +68,16 @@ def _records(contents, state):
     found = Records({}, {})
     for path, content in contents.items():
         key = Path(path).parts[1:]
-        if len(key) == 3 and key[0] in COMMITTED and key[2] == "result.json":
-            found.records[key[:2]] = _parsed(content, state, key)
-        elif len(key) == 3 and key[0] in COMMITTED and key[2].endswith(".png"):
+        if len(key) != 3 or key[0] not in COMMITTED:
+            continue
+        if key[2].endswith(".png"):
             found.pictures[key] = content
+        elif key[2] == "result.json":
+            where = f"of {key[1]} at {key[0]} size in {state}"
+            with naming(f"the record {where}"):
+                parsed = json.loads(content)
+            found.records[key[:2]] = complete(parsed, where)
     return found
-
-
-def _parsed(content, state, key):
-    where = f"of {key[1]} at {key[0]} size in {state}"
-    try:
-        return complete(json.loads(content), where)
-    except (ValueError, RecursionError) as error:
-        raise ClaimError(f"the record {where} is not readable: {error}") from error
 
 
 def changes(old, new):
@@ -90,15 +86,16 @@ def changes(old, new):
     for key in sorted(old.records.keys() | new.records.keys()):
         before, after = old.records.get(key), new.records.get(key)
         if before is None or after is None:
-            found.append(Change(*key, "claim", "record", _verdict(before), _verdict(after)))
+            verdicts = [record["verdict"] if record else "" for record in (before, after)]
+            found.append(Change(*key, "claim", "record", *verdicts))
         elif before != after:
             found += _changed_record(key, before, after)
-        found += _changed_figures(key, old, new)
+        for full in sorted(full for full in old.pictures.keys() | new.pictures.keys() if full[:2] == key):
+            pictures = [side.pictures.get(full) for side in (old, new)]
+            if pictures[0] != pictures[1]:
+                words = ("drawn", "redrawn") if all(pictures) else ["drawn" if p else "" for p in pictures]
+                found.append(Change(*key, "figure", full[2], *words))
     return found
-
-
-def _verdict(record):
-    return record["verdict"] if record else ""
 
 
 def _changed_record(key, before, after):
@@ -114,14 +111,6 @@ def _changed_record(key, before, after):
         a, b = (record["metrics"].get(name) for record in (before, after))
         if a is None or b is None or any(_apart(a[side], b[side], tolerance) for side in ("value", "paper")):
             yield Change(*key, "number", name, *(_number(row["value"]) if row else "" for row in (a, b)))
-
-
-def _changed_figures(key, old, new):
-    for full in sorted(full for full in old.pictures.keys() | new.pictures.keys() if full[:2] == key):
-        before, after = old.pictures.get(full), new.pictures.get(full)
-        if before != after:
-            words = ("drawn", "redrawn") if before and after else ("drawn" * bool(before), "drawn" * bool(after))
-            yield Change(*key, "figure", full[2], *words, (before, after))
 
 
 def _judged(row):

@@ -39,13 +39,9 @@ def plan(claim_id, profile, overrides=None):
     return spec, {**reference, **given}, resources, "custom" if changed else profile
 
 
-def fingerprint(claim_id, profile):
+def fingerprint(claim_id, profile, overrides=None):
     """The fingerprint that the record of a claim at a profile has if nothing that it depends on has changed."""
-    spec, parameters, _, _ = plan(claim_id, profile)
-    return _fingerprint(spec, parameters)
-
-
-def _fingerprint(spec, parameters):
+    spec, parameters, _, _ = plan(claim_id, profile, overrides)
     settings = {k: v for k, v in parameters.items() if k != "device"}
     try:
         return provenance.fingerprint(spec.path, settings, checks.deciding(spec.notebook))
@@ -89,7 +85,8 @@ def run(claim_id, profile, overrides=None, threads=None):
     Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
     """
     spec, parameters, resources, folder = plan(claim_id, profile, overrides)
-    environment = {"OVERPARAM_FINGERPRINT": _fingerprint(spec, parameters), **_threads(threads or resources["threads"])}
+    threads = threads or resources["threads"]
+    environment = {"OVERPARAM_FINGERPRINT": fingerprint(claim_id, profile, overrides), **_threads(threads)}
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
     writable(paths.FIGURES / folder)
     writable(log.parent)
@@ -212,13 +209,10 @@ def damaged(claim_id, profile):
             return []
         if wrote.pop("itself") != _sha256(_text(content).encode()):
             return [path]
-        return [folder / name for name, digest in wrote["outputs"].items() if not _is(folder / name, digest)]
+        outputs = [(folder / name, digest) for name, digest in wrote["outputs"].items()]
+        return [file for file, digest in outputs if not file.is_file() or _sha256(file.read_bytes()) != digest]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return [path]
-
-
-def _is(path, digest):
-    return path.is_file() and _sha256(path.read_bytes()) == digest
 
 
 def _sha256(content):
@@ -335,9 +329,7 @@ def notebooks(profile, claim_ids=()):
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(checks.PROFILES)}")
     stems = dict.fromkeys(checks.spec(i).notebook for i in (claim_ids or checks.registry()))
     existing = [stem for stem in stems if checks.spec(stem).path.exists()]
-    if claim_ids:
-        return existing
-    return [stem for stem in existing if _defines(stem, profile)]
+    return existing if claim_ids else [stem for stem in existing if _defines(stem, profile)]
 
 
 def _defines(stem, profile):

@@ -1,6 +1,5 @@
 """The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, papers, the library."""
 
-import base64
 import json
 import re
 import textwrap
@@ -213,11 +212,3 @@ def reference():
                 parts.append(f"{title}```{{eval-rst}}\n.. automodule:: {name}\n{options}\n```\n")
         texts[folder] = "\n".join(parts)
     return texts
-
-
-def diff_page(changes, revision):
-    """HTML of one page, complete in itself, with a table of changes of records and the figures drawn anew."""
-    env = environment()
-    env.filters["base64"] = lambda content: base64.b64encode(content).decode()
-    style = (paths.SITE / "static" / "site.css").read_text(encoding="utf-8")
-    return env.get_template("diff.html").render(changes=changes, revision=revision, style=style)

@@ -1,0 +1,56 @@
+"""A copy of the project in which the command line runs as for a user."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import psutil
+
+from overparam.paths import ROOT
+
+
+class Copy:
+    """The project's code under `root`, with figures and logs of its own; `run(*words)` is the command line."""
+
+    def __init__(self, root, seconds=120, **environment):
+        self.root, self.seconds = root, seconds
+        self.figures, self.logs, self.notebooks = root / "figures", root / "logs", root / "notebooks"
+        shutil.copytree(ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copy(ROOT / "Snakefile", root)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("OVERPARAM")}
+        own = {"PYTHONPATH": str(root / "lib"), "OMP_NUM_THREADS": "1", "COLUMNS": "400"}
+        self.environment = inherited | own | environment
+
+    def start(self, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):
+        return subprocess.Popen(
+            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root, env=self.environment | environment,
+            stdout=stdout, stderr=stderr, text=True,
+        )  # fmt: skip
+
+    def run(self, *words, **environment):
+        """(exit code, stdout, stderr) of a command."""
+        with self.start(*words, **environment) as process:
+            try:
+                out, err = process.communicate(timeout=self.seconds)
+            except subprocess.TimeoutExpired as error:
+                alive = [(other.pid, other.ppid(), other.status(), other.cmdline()) for other in self.processes()]
+                process.kill()
+                raise AssertionError(f"it did not end, nor did {alive}") from error
+        return process.returncode, out, err
+
+    def processes(self):
+        """All that live of what was started in this copy, whoever their parents are now."""
+        return [process for process in psutil.process_iter() if self._owns(process)]
+
+    def _owns(self, process):
+        try:
+            return process.environ().get("PYTHONPATH") == self.environment["PYTHONPATH"]
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            return False
+
+    def left(self):
+        """Files that only an attempt under way should have."""
+        folders = [self.figures, self.logs, self.root / "data"]
+        files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+        return [p for p in files if p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p)]
