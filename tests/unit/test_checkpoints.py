@@ -138,6 +138,13 @@ def test_what_a_log_looks_at_belongs_to_the_run(tmp_path):
     assert torch.equal(looked(X[:3]), looked(X[:3]))
 
 
+def test_what_a_log_does_belongs_to_the_run(tmp_path):
+    def logged(log):
+        return train(Checkpoint(tmp_path / "net", finished=tmp_path), log={"f": log}).logs["f"]
+
+    assert torch.equal(2 * logged(lambda run: run.predict(X)), logged(lambda run: 2 * run.predict(X)))
+
+
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "other training"])
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_file_that_does_not_fit_is_set_aside(tmp_path, damage, finished, caplog):

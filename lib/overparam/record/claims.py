@@ -61,6 +61,7 @@ class Claim:
         lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
         self.runs = lasting if self.folder.parent.name in ("desk", "paper") else None
         self.device, self.seeds = prepared(self.parameters)
+        os.environ["OVERPARAM_FINGERPRINT_CODE"] = provenance.library(self.spec.path)  # for keys of checkpoints
         if same and (self.device.type != "cpu" or not self._resources.get("gpu")):  # a CPU tries what a GPU needs
             what = f"{self.spec.notebook} at {self.profile} size"
             memory.require(self._resources["memory_mb"] * 2**20, what, self.device)

@@ -67,16 +67,29 @@ def fingerprint(notebook, parameters, deciding):
     parameters counts by the values that are given. The library enters by the definitions that the notebook reaches,
     the table of the data sets by those that are named.
     """
-    cells = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
-    sources = ["".join(cell["source"]) for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
-    code = ast.unparse(_without_docstrings(ast.parse("\n".join(sources))))
+    code = _code(notebook)
     parts = [json.dumps([parameters, deciding], sort_keys=True, default=str), code]
-    for module, name in sorted(reached(code)):
-        if module not in _NEUTRAL:
-            parts.append(f"{module}:{name}:{_definitions(module)[name].code}")
+    parts += _reached_sources(code)
     text = "".join(parts)
     parts += [table for name, table in _data_sets().items() if name in text]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def library(notebook):
+    """A digest of the library alone, as far as a notebook reaches it: trainings go on while it stays the same."""
+    return hashlib.sha256("\n".join(_reached_sources(_code(notebook))).encode()).hexdigest()
+
+
+def _code(notebook):
+    """The code of a notebook without comments, docstrings and the cell of parameters."""
+    cells = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
+    return ast.unparse(_without_docstrings(ast.parse("\n".join(sources))))
+
+
+def _reached_sources(code):
+    found = [(module, name) for module, name in sorted(reached(code)) if module not in _NEUTRAL]
+    return [f"{module}:{name}:{_definitions(module)[name].code}" for module, name in found]
 
 
 def reached(code):

@@ -124,14 +124,22 @@ def training_key(settings, tensors):
 
 
 def seen_by(functions):
-    """(numbers and words, tensors) that functions refer to beside their arguments, for a `training_key`."""
+    """(code, numbers and words, tensors) of functions and what they refer to, for a `training_key`."""
     settings, tensors = [], []
     for function in filter(inspect.isfunction, functions):
+        settings += _bytecode(function.__code__)
         found = inspect.getclosurevars(function)
         values = [value for _, value in sorted({**found.nonlocals, **found.globals}.items())]
         settings += [value for value in values if isinstance(value, int | float | str)]
         tensors += [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
     return settings, tensors
+
+
+def _bytecode(code):
+    inner = [part for const in code.co_consts if inspect.iscode(const) for part in _bytecode(const)]
+    plain = [const for const in code.co_consts if not inspect.iscode(const)]
+    constants = [repr(sorted(const, key=repr) if isinstance(const, frozenset) else const) for const in plain]
+    return [code.co_code.hex(), *code.co_names, *constants, *inner]
 
 
 @contextlib.contextmanager
