@@ -6,7 +6,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
 
 from overparam.bounds import allenzhu2019 as az
 from overparam.errors import ParameterError
@@ -25,10 +24,7 @@ def log10_fixed_point(a):
     [
         (lambda: az.omega_range(900, 2, 1, form="proved"), "printed or corrected"),
         (lambda: az.thm6_iters("smooth", 10, 2, 0.1), "kind must be one of pl"),
-        (lambda: az.thm6_width("smooth", 10), "kind must be one of pl"),
         (lambda: az.thm2_lr(10, 2, 0.1, 900, 1, 11), "b must be at most n"),
-        (lambda: az.thm2_log10_width(10, 2, 0.1, 1, 11), "b must be at most n"),
-        (lambda: az.thm2_growth(0.1, 2, 900, 10, 1, 11), "b must be at most n"),
         (lambda: az.backward_sparse_limit(901, 900), "s must be at most m"),
     ],
 )
@@ -153,44 +149,6 @@ def test_claim76_by_quadrature(alpha, delta):
     assert az.claim76_expectation(alpha, delta) == pytest.approx(gap(alpha, delta, True), abs=1e-11)
 
 
-def test_claim76_holds_and_its_closed_form_is_too_small():
-    alpha, delta = np.linspace(-3, 3, 601), np.linspace(0.002, 1 / 6, 60)[:, None]
-    value, printed = (az.claim76_expectation(alpha, delta, form) for form in ("corrected", "printed"))
-    assert np.all(value >= az.claim76_lower(delta))
-    assert np.all(value > printed)
-    middle = np.abs(alpha - 1) <= 0.25
-    assert np.all((printed >= az.claim76_lower(delta))[:, middle])
-    assert np.all(value[:, ~middle] >= 0.03)
-    at_1 = [az.claim76_expectation(1, 1 / 6, form) for form in ("corrected", "printed")]
-    assert [*at_1, az.claim76_lower(1 / 6)] == pytest.approx([0.02681, 0.02586, 0.02315], abs=5e-6)
-
-
-def test_constants_of_lemma_93():
-    # Claim 9.4: N₁ by ‖h‖² ≤ 1.1 and θ → 0, then the union over the other samples
-    first = math.erf(1 / (10 * math.sqrt(2 * 1.1) * math.sqrt(2)))  # δ/n = 1, the least favourable
-    assert first >= 1 / 25
-    n = np.array([1, 2, 10, 1e6])
-    miss = az.claim94_miss(n, "corrected")
-    std = 0.3 / math.sqrt(2 * 900)
-    assert miss == pytest.approx(1 - 2 * norm.sf(0.3 / (4 * n * 30), scale=std), rel=1e-9)
-    assert np.all(miss > 2.2 * az.claim94_miss(n))
-    left = 1 - (n - 1) * miss
-    assert left.min() == pytest.approx(0.718, abs=1e-3)  # not ¾
-    assert first * left.min() >= 1 / 40  # yet the count of the claim holds
-    # the event of θ(ĝ₂)_k, and the constant of the lemma with and without the factor ¼
-    assert norm.cdf(1 / math.sqrt(2)) - norm.cdf(5 / (9 * math.sqrt(2))) >= 0.1
-    printed, own = (az.lem93_lower(1, 100, 1, 1, 1, form) / 100 for form in ("printed", "corrected"))
-    proved = 0.8 / 15 / 100
-    assert own <= proved / 4 < printed <= proved
-
-
-def test_fact96_holds_for_mean_0_alone():
-    t = np.linspace(0.01, 0.99, 50)
-    lower, upper = az.fact96_tail(2 * t, 2)
-    assert np.all((lower <= 2 * norm.sf(t)) & (2 * norm.sf(t) <= upper))
-    assert norm.sf(0.5 - 1) + norm.cdf(-0.5 - 1) > az.fact96_tail(0.5, 1)[1]  # mean 1
-
-
 def test_the_gradient_at_initialization_is_within_lemma_93():
     rng, m, n, delta = np.random.default_rng(5), 2000, 6, 0.2
     angle = 2 * math.asin(delta / 2) * np.arange(n)  # neighbours at distance δ
@@ -259,24 +217,6 @@ def test_sign_changes_of_a_random_layer():
     assert np.linalg.norm(W, 2) == pytest.approx(omega, rel=0.03)
 
 
-def test_claim83_at_the_sizes_of_corollary_84_is_lemma_82():
-    m, omega, L = 5000, np.array([1e-6, 1e-3]), 7
-    flips, size = az.claim83(m, omega * L**1.5, omega ** (2 / 3) * L / math.sqrt(m))
-    assert flips == pytest.approx(2 * az.sign_changes(m, omega, L), rel=1e-12)
-    assert size == pytest.approx(2 * omega * L**1.5, rel=1e-12)
-
-
-def backward_change(omega, L, m, d):
-    """Lemma 8.7 with the sign changes of Lemma 8.2."""
-    return az.backward_change(az.sign_changes(m, omega, L), omega, L, m, d)
-
-
-def test_lemma_87_at_the_sign_changes_of_lemma_82():
-    m, L, d, omega = 5000, 4, 2, np.array([1e-6, 1e-3, 0.1])
-    ratio = backward_change(omega, L, m, d) ** 2 / (omega ** (2 / 3) * L**4 * m * math.log(m) / d)
-    assert ratio - 1 == pytest.approx(omega ** (4 / 3) / (L * math.log(m)), rel=1e-6)
-
-
 def test_the_range_of_omega_is_where_the_lemmas_hold():
     m, d = 1e5, 3
     L = np.array([2.0, 8.0, 40.0])  # log m = 11.5
@@ -290,26 +230,6 @@ def test_the_range_of_omega_is_where_the_lemmas_hold():
     own = az.omega_range(m, L, d, "corrected")[1]
     assert own[:2] == pytest.approx(highest[:2])
     assert az.sign_changes(m, own, L)[2] == pytest.approx(allowed[2], rel=1e-12)
-
-
-def test_the_gradient_changes_little_within_the_radius_of_theorem_3():
-    n, L, delta, m, d, largest = 12, 3, 0.1, 1e6, 2, 0.7
-    change = az.gradient_change(n * largest, az.thm3_radius(n, L, delta, m), L, m, d, n)
-    assert change / az.grad_lower(n * largest, m, d, n, delta) == pytest.approx(1 / math.log(m), rel=1e-10)
-    # (10.2) from its two parts: the second is the smaller one
-    omega = az.thm3_radius(n, L, delta, m)
-    parts = backward_change(omega, L, m, d) + math.sqrt(m / d) * az.hidden_change(omega, L, m)
-    assert az.gradient_change(1, omega, L, m, d, 1) < parts**2 < 1.01 * az.gradient_change(1, omega, L, m, d, 1)
-
-
-def test_semismoothness_is_theorem_5b_layer_by_layer():
-    omega, L, m, d = 1e-4, 7, 5000, 3
-    printed, own = (az.semismooth_terms(1, omega, 1, L, m, d, omega, form)[0] for form in ("printed", "corrected"))
-    assert own == pytest.approx(az.thm5b(omega, L, m, d), rel=1e-12)  # (14.1) adds up the layers
-    assert printed == pytest.approx(omega * backward_change(omega, L, m, d), rel=1e-6)  # (11.5)
-    # the sum over n outputs of ½‖B(h − ȟ)‖²
-    quadratic = az.semismooth_terms(1, 0.01, 4, L, m, d, omega)[1]
-    assert quadratic == pytest.approx(4 * az.claim112(0.01, L, m, d)[1] ** 2, rel=1e-12)
 
 
 def test_prop113():
@@ -366,7 +286,7 @@ def test_theorem_2_needs_the_corrected_width(b):
 
 
 def test_theorem_2s_step_size_makes_the_martingale_small():
-    n, L, delta, m, d, b, eps = 60, 5, 0.1, 1e9, 3, 7, 1e-3
+    n, L, delta, m, d, b = 60, 5, 0.1, 1e9, 3, 7
     eta = az.thm2_lr(n, L, delta, m, d, b)
     rate = az.thm1_rate(eta, delta, m, n, d)
     # step ②: (growth log m)²/rate is the additive O(1)
@@ -376,7 +296,6 @@ def test_theorem_2s_step_size_makes_the_martingale_small():
     # the first line of (13.3), ‖∇_t‖_F² ≤ (n²/b)(LmF/d)
     batch = n**2 / b * az.grad_upper(1, m, d, 1, L)
     assert own == pytest.approx(eta * math.sqrt(az.grad_upper(1, m, d, n, L) * batch), rel=1e-12)
-    assert rate * az.thm2_iters(n, L, delta, b, m, eps) == pytest.approx(math.log(n * math.log(m) / eps), rel=1e-10)
     # (13.1): T₀ = 1/rate steps of size η √(n²m/(bd)) √(n log²m)
     moved = eta * math.sqrt(n**2 / b * az.grad_upper(n * math.log(m) ** 2, m, d)) / rate
     assert moved == pytest.approx(az.thm2_movement(n, delta, m, d, b), rel=1e-10)
@@ -418,31 +337,6 @@ def test_theorem_6_counts_the_steps_of_its_recursions():
     assert az.thm6_iters("nonconvex", n, L, delta, 0.05, form="corrected") == n * az.thm6_iters(
         "nonconvex", n, L, delta, 0.05
     )
-
-
-def movement(eps, decrease):
-    """Σ √decrease over the steps E ← E − decrease(E) from 1 to ε: what (A.2) leaves of the gradients."""
-    E, total = 1.0, 0.0
-    while eps < E:
-        fall = decrease(E)
-        E, total = E - fall, total + math.sqrt(fall)
-    return total
-
-
-def test_theorem_6_widths_grow_with_the_square_of_the_movement():
-    far, near = (movement(eps, lambda E: 0.01 * E**2) for eps in (1e-1, 1e-3))
-    grown = [az.thm6_width("convex", 1, np.array([1e-1, 1e-3]), form=form) for form in ("printed", "corrected")]
-    assert [v[1] / v[0] for v in grown] == pytest.approx([3, 9])
-    assert (near / far) ** 2 == pytest.approx(9, rel=0.03)
-    # bounded: with ‖loss‖ = ε at every step, a decrease of 1 takes ε⁻² steps of length ε
-    far, near = (movement(0, lambda E, eps=eps: eps**2) for eps in (0.1, 0.01))
-    grown = [az.thm6_width("nonconvex", 1, np.array([0.1, 0.01]), form=form) for form in ("printed", "corrected")]
-    assert [v[1] / v[0] for v in grown] == pytest.approx([10, 100])
-    assert (near / far) ** 2 == pytest.approx(100, rel=0.03)
-    # PL, where the paper has the square
-    far, near = (movement(1e-6, lambda E, sigma=sigma: 1e-3 * sigma * E) for sigma in (0.1, 0.01))
-    steps = [math.log(1e6) / (1e-3 * sigma) for sigma in (0.1, 0.01)]
-    assert near / far == pytest.approx(math.sqrt(steps[1] / steps[0]), rel=0.01)
 
 
 def ring(h, positions, q):

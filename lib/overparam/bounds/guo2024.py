@@ -66,15 +66,6 @@ def _rate_gd(alpha, eta, delta, m, n, d):
     return _c(alpha) * eta * delta * m / (n * d)
 
 
-def _rate_sgd(alpha, eta, b, delta, m, n, d):
-    _check_batch(b, n)
-    return _rate_gd(alpha, eta, delta, m, n, d) * b / n
-
-
-def _rate_special(alpha, eta, m, d):
-    return _c(alpha) * eta * m / d**2
-
-
 def _power(rate, t):
     # 1 - rate rounds to 1 at the paper's own parameters, so gamma^t has to be formed from the rate.
     if np.any(rate >= 1):
@@ -84,46 +75,32 @@ def _power(rate, t):
 
 @_checked
 def gamma_gd(alpha, eta, delta, m, n, d, *, C=1):
-    """γ = 1 - C c(α) η δ m / (n d), the loss ratio of a gradient-descent step.
-
-    Source: Theorem 3.1, eq. (4).
-    """
+    """γ = 1 - C c(α) η δ m / (n d), the loss ratio of a step of gradient descent. Source: eq. (4)."""
     return 1 - C * _rate_gd(alpha, eta, delta, m, n, d)
 
 
 @_checked
 def gamma_sgd(alpha, eta, b, delta, m, n, d, *, C=1):
-    """γ = 1 - C c(α) η b δ m / (n^2 d), the same for SGD on the summed loss of b samples.
-
-    Source: Theorem 3.2, eq. (6).
-    """
-    return 1 - C * _rate_sgd(alpha, eta, b, delta, m, n, d)
+    """γ = 1 - C c(α) η b δ m / (n^2 d), the same for SGD on the loss of b samples. Source: eq. (6)."""
+    _check_batch(b, n)
+    return 1 - C * (_rate_gd(alpha, eta, delta, m, n, d) * b / n)
 
 
 @_checked
 def gamma_special(alpha, eta, m, d, *, C=1):
-    """γ = 1 - C c(α) η m / d^2, the rate on data whose initial residual lies in the class F_{L-1}.
-
-    Source: Theorem B.14.
-    """
-    return 1 - C * _rate_special(alpha, eta, m, d)
+    """γ = 1 - C c(α) η m / d^2, where the initial residual lies in the class F_{L-1}. Source: Theorem B.14."""
+    return 1 - C * (_c(alpha) * eta * m / d**2)
 
 
 @_checked
 def gamma_convex(alpha, E, delta, eta, m, n, d, L, *, C=1):
-    """γ = 1 - C c(α) E δ η m / (n^2 d L), a step's ratio of the convex excess loss E.
-
-    Source: Theorem B.16, eq. (139).
-    """
+    """γ = 1 - C c(α) E δ η m / (n^2 d L), a step's ratio of the convex excess loss E. Source: eq. (139)."""
     return 1 - C * E / (n * L) * _rate_gd(alpha, eta, delta, m, n, d)
 
 
 @_checked
 def burnin_sgd(alpha, n, L, b, delta, m, *, C=1):
-    """t > C n^5 L^2 ln^2(m) / (c(α)^2 b δ^2), the steps from which SGD's rate is proved.
-
-    Source: Theorem 3.2, eq. (121).
-    """
+    """t > C n^5 L^2 ln^2(m) / (c(α)^2 b δ^2), from where on SGD's rate is proved. Source: eq. (121)."""
     _check_batch(b, n)
     return C / _c(alpha) ** 2 * n**5 * L**2 / (b * delta**2) * _ln(m) ** 2
 
@@ -146,20 +123,16 @@ def width_gd(alpha, n, L, d, delta, *, C=1):
 
 @_checked
 def width_sgd(alpha, n, L, d, b, delta, *, C=1):
-    """The smallest m with m / ln^4 m ≥ C n^8 L^15 d / (c(α)^4 b δ^5), m > e^4.
-
-    Raises ParameterError if the right-hand side is below e^4/256. Source: Theorem 3.2.
-    """
+    """The same of m / ln^4 m ≥ C n^8 L^15 d / (c(α)^4 b δ^5), as `width_gd`. Source: Theorem 3.2."""
     _check_batch(b, n)
     return _width(C / _c(alpha) ** 4 * n**8 * L**15 * d / (b * delta**5))
 
 
 @_checked
 def width_special(alpha, n, L, d, *, C=1):
-    """The smallest m with m / ln^4 m ≥ C d^5 n L^12 / c(α), m > e^4.
+    """The same of m / ln^4 m ≥ C d^5 n L^12 / c(α), as `width_gd`.
 
-    The proof has the factor 1/c(α), after eq. (165); the statement omits it. Raises ParameterError if the
-    right-hand side is below e^4/256. Source: Theorem B.14.
+    The proof has the factor 1/c(α), after eq. (165); the statement omits it. Source: Theorem B.14.
     """
     return _width(C / _c(alpha) * d**5 * n * L**12)
 
@@ -279,10 +252,7 @@ def hprime_bound(omega, L, m, *, C=1):
 
 @_checked
 def back_perturb_bound(alpha, omega, L, m, d, *, C=1):
-    """The change of B D_L W_L ... D_a has norm ≤ C √(c(α)) ω^{1/3} L^2 √(m ln(m) / d).
-
-    Source: Lemma B.5.4.
-    """
+    """B D_L W_L ... D_a changes by at most C √(c(α)) ω^{1/3} L^2 √(m ln(m) / d). Source: Lemma B.5.4."""
     return C * np.sqrt(_c(alpha)) * np.cbrt(omega) * L**2 * np.sqrt(m * _ln(m) / d)
 
 

@@ -318,9 +318,7 @@ def gate_overlap(cosine):
 
 @_checked(delta=(lambda v: np.abs(v) <= 1, "in [-1, 1]"))
 def gate_cosines(depth, delta):
-    """r_0 = δ, r_{k+1} = κ₁(r_k) for k up to `depth`, (depth + 1,): gates of layer k are signs at this
-    cosine. Ours.
-    """
+    """r_0 = δ, r_{k+1} = κ₁(r_k), (depth + 1,): the gates of layer k are signs at the cosine r_k. Ours."""
     found = [np.float64(delta)]
     for _ in range(depth):
         found.append(np.clip(kappa1(found[-1]), -1, 1))
@@ -351,12 +349,6 @@ def thm6_covariance(k, m, L, delta, tau, form="printed", *, c=1):
 def relu_mean(znorm, m):
     """‖z‖/√(πm), the mean of a unit of [W z]⁺ over W, in place of Remark 3's E[W z]⁺ − z. Ours."""
     return znorm / np.sqrt(np.pi * m)
-
-
-@_checked
-def flops_train(m, L, n, form="relu"):
-    """6m²nL, the operations of a full-batch step; grelu: 3m²nL, if closed gates cost nothing. Section 4.4."""
-    return (6 if _chosen(form, "relu", "grelu") == "relu" else 3) * m**2 * n * L
 
 
 @_checked

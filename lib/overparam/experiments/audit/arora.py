@@ -32,7 +32,7 @@ def _leaving_neurons(m=64, delta=2.0**-5):
 
 def _moved(n, m, lam0, kappa, delta):
     """2 R/(sqrt(2 pi) kappa delta), R of the proof of Lemma C.2."""
-    return 2 * bounds.lem53_R(n, m, lam0, delta) / (sqrt(2 * pi) * kappa * delta)
+    return 2 * n / (sqrt(m) * lam0 * sqrt(delta)) / (sqrt(2 * pi) * kappa * delta)
 
 
 def _flipping_neurons(n=7.0, m=11.0, lam0=0.3, kappa=0.2, res0=5.0):

@@ -138,7 +138,7 @@ ROWS = [
     ("Lemma B.5", "for every s, its m has the s log m >= C log(L/delta) that C.3 and C.4 ask", "holds",
      _sparsity_condition),
     ("App. B.2", "order of sqrt(s log m) at s = m tau^(2/3)", "tau^(1/3) m^(1/2) logm^(1/2)",
-     order(lambda tau, m, logm: sqrt(bounds.lemB4_sparsity(m, tau) * logm))),
+     order(lambda tau, m, logm: sqrt(m * tau ** (2 / 3) * logm))),
     ("App. B.2, after (19)", "|v' diag(a)| <= |a|_0^(1/2) for a with entries of at most 1", "holds",
      holds(_sparse_vector)),
     ("App. B.2", "l'' <= 0.5", "holds", holds(lambda z: -np.gradient(_surrogate(z), z) <= 0.5, z=MARGIN)),
