@@ -12,7 +12,8 @@ from toy_claim import CLAIM, cells
 
 from overparam.errors import RunFailed
 from overparam.record import checks
-from overparam.run.site import build, pages
+from overparam.run.site import pages
+from overparam.run.site.build import build
 
 HTML = '"\'></td></table></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
 DIRECTIVES = (
@@ -26,12 +27,8 @@ LINKS = (
 )
 HOSTILE = HTML + DIRECTIVES + LINKS + HTML + "\n" + FENCE + HTML
 ACTING = "x-evil, [onclick=x], [onerror], [href^='javascript:'], [href^='x:'], [src^='x:']"
-MARKS = st.lists(
-    st.sampled_from(
-        [*"`~{}a \n\r\t<>*_#-1.[]()!\\$&;:\0\u2028é", "`" * 10, "\n```", "~~~~", "{raw} html", "[^1]: ", "> "]
-    ),
-    max_size=30,
-).map("".join)
+PIECES = [*"`~{}a \n\r\t<>*_#-1.[]()!\\$&;:\0\u2028é", "`" * 10, "\n```", "~~~~", "{raw} html", "[^1]: ", "> "]
+MARKS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
 @pytest.fixture
@@ -75,12 +72,8 @@ def hostile_notebook():
         {"output_type": "stream", "name": "stdout", "text": HOSTILE},
     ]}  # fmt: skip
     own = {"cell_type": "markdown", "metadata": {}, "id": "m", "source": f"# Title\n\n{HOSTILE}"}
-    raw = {
-        "cell_type": "raw",
-        "metadata": {"format": "text/html", "raw_mimetype": "text/html"},
-        "id": "r",
-        "source": HTML,
-    }
+    metadata = {"format": "text/html", "raw_mimetype": "text/html"}
+    raw = {"cell_type": "raw", "metadata": metadata, "id": "r", "source": HTML}
     last = own | {"id": "l", "source": f"**How far from the paper.** {HOSTILE}"}
     return json.dumps(notebook | {"cells": [own, *notebook["cells"], raw, last]})
 

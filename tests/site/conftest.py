@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from overparam import paths
-from overparam.run import site
+from overparam.run.site.build import build
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,7 @@ def built(tmp_path_factory):
         folder = folder.parent
     with FileLock(folder / "site.lock"):
         if not (folder / "site" / "done").exists():
-            site.build(folder / "site", paths.ROOT / "figures")
+            build(folder / "site", paths.ROOT / "figures")
             (folder / "site" / "done").touch()
     return folder / "site" / "html"
 

@@ -41,10 +41,7 @@ def test_the_median_of_the_ratios_counts_and_the_results_are_compared(harness):
     assert (row["value"], row["seconds"], row["difference"]) == (1.5, [3.0, 2.0], 0.5)
 
 
-@pytest.mark.parametrize(
-    ("comparison", "sizes"),
-    [("against_products", (1, 50, 16)), ("against_products", (2, 20, 8)), ("sweep", (3, 20, 16, 4))],
-)
+@pytest.mark.parametrize(("comparison", "sizes"), [("against_products", (2, 20, 8)), ("sweep", (3, 20, 16, 4))])
 def test_what_is_compared_on_a_gpu_agrees(harness, comparison, sizes):
     ours, peer, difference = getattr(importlib.import_module("sweep"), comparison)(*sizes, device="cpu")
     ours(), peer()

@@ -46,7 +46,13 @@ def run(profile, stems, cores=None, extra=(), on_event=print):
         text=True, start_new_session=True, env=os.environ | _cache(),
     )  # fmt: skip
     told, stopped = {}, threading.Event()
-    said = threading.Thread(target=_pass_on, args=(process.stdout, on_event, stopped), daemon=True)
+
+    def pass_on():
+        for line in process.stdout:
+            if not stopped.is_set():
+                on_event({"text": line.rstrip()})
+
+    said = threading.Thread(target=pass_on, daemon=True)
     said.start()
     try:
         while process.poll() is None:
@@ -86,12 +92,6 @@ def _cache():
     except RunFailed:
         return {"XDG_CACHE_HOME": str(paths.LOGS / "cache")}
     return {}
-
-
-def _pass_on(lines, on_event, stopped):
-    for line in lines:
-        if not stopped.is_set():
-            on_event({"text": line.rstrip()})
 
 
 def _tell(logs, told, on_event):

@@ -197,7 +197,7 @@ def site(
     jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
 ):
     """Build the site of all notebooks and verdicts from the committed records, in site/_build/html."""
-    from .site import build
+    from .site.build import build
 
     print(f"open {build(jobs=jobs) / 'index.html'}")
 
@@ -248,15 +248,6 @@ def _terminated(*_):
     raise SystemExit(128 + signal.SIGTERM)
 
 
-def _crash_log(text):
-    try:
-        paths.LOGS.mkdir(exist_ok=True)
-        (paths.LOGS / "crash.txt").write_text(text)
-    except OSError:
-        return text
-    return f"the traceback is in {paths.LOGS / 'crash.txt'}"
-
-
 def main():
     """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
     signal.signal(signal.SIGTERM, _terminated)
@@ -276,8 +267,14 @@ def main():
         if hasattr(error, "format_message"):  # a usage error of the command line itself
             error.show()
             sys.exit(error.exit_code)
-        where = _crash_log(traceback.format_exc())
-        print(f"error: {type(error).__name__}: {error}\nthis should not happen; {where}", file=sys.stderr)
+        where, trace = paths.LOGS / "crash.txt", traceback.format_exc()
+        try:
+            where.parent.mkdir(exist_ok=True)
+            where.write_text(trace)
+            trace = f"the traceback is in {where}"
+        except OSError:
+            pass
+        print(f"error: {type(error).__name__}: {error}\nthis should not happen; {trace}", file=sys.stderr)
         sys.exit(1)
 
 

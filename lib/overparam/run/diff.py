@@ -4,8 +4,8 @@ import io
 import json
 import subprocess
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import paths
 from ..errors import OverparamError, ParameterError
@@ -19,8 +19,7 @@ COARSEST = 1e-2
 EMPTY = bytes(1024)  # a tar file without members
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One difference of two records: what of which claim, and both sides as text; "" where there is none."""
 
     profile: str
@@ -31,8 +30,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(NamedTuple):
     """What one state of the tree holds: {(profile, claim): record}, {(profile, claim, figure): PNG bytes}."""
 
     records: dict

@@ -344,11 +344,10 @@ def overview():
     """One row per registered claim: id, paper, title, source, and per profile the verdict and whether it is stale."""
     rows = []
     for spec in checks.registry().values():
-        row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source, "profiles": {}}
-        row["notebook"] = spec.notebook if spec.path.exists() else None
-        for profile in checks.PROFILES if row["notebook"] else ():
-            row["profiles"][profile] = _state(spec.id, profile)
-        rows.append(row)
+        profiles = checks.PROFILES if spec.path.exists() else ()
+        row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source}
+        row["notebook"] = spec.notebook if profiles else None
+        rows.append(row | {"profiles": {profile: _state(spec.id, profile) for profile in profiles}})
     return rows
 
 

@@ -64,13 +64,9 @@ def _write_claim(source, env, entry, version, paper):
     for name in version.files:
         shutil.copyfile(version.folder / name, folder / name)
     if version is entry.best and version.record and version.record["figures"]:
-        _thumbnail(folder / version.record["figures"][0], source / "extra" / "thumbnails" / f"{entry.spec.id}.png")
-
-
-def _thumbnail(figure, small):
-    small.parent.mkdir(exist_ok=True)
-    with records.naming(figure):
-        with Image.open(figure) as opened:
+        figure, small = folder / version.record["figures"][0], source / "extra" / "thumbnails" / f"{entry.spec.id}.png"
+        small.parent.mkdir(exist_ok=True)
+        with records.naming(figure), Image.open(figure) as opened:
             picture = opened.convert("RGB")
-        picture.thumbnail((THUMBNAIL, THUMBNAIL))
-        picture.quantize(64).save(small, optimize=True)
+            picture.thumbnail((THUMBNAIL, THUMBNAIL))
+            picture.quantize(64).save(small, optimize=True)
