@@ -31,14 +31,6 @@ def small_net():
     return lambda w: (functional_call(net, flat(w), (x,)) - y).square().mean(), flat.vector(net.state_dict())
 
 
-def test_a_vector_holds_all_parameters_and_gives_them_back():
-    parameters = {"a": normal(2, 3), "b": normal(4)}
-    flat = curvature.Flat(parameters)
-    w = flat.vector({**parameters, "running": normal(9)})
-    assert w.tolist() == [*parameters["a"].flatten().tolist(), *parameters["b"].tolist()]
-    assert all(torch.equal(part, parameters[name]) for name, part in flat(w).items())
-
-
 def test_products_are_those_of_the_full_hessian_of_a_net():
     loss, w = small_net()
     full, v = hessian(loss, w), normal(len(w))
@@ -47,14 +39,6 @@ def test_products_are_those_of_the_full_hessian_of_a_net():
     values, vectors = curvature.lanczos(lambda u: full @ u, v, len(w))
     torch.testing.assert_close(values[[0, -1]], torch.linalg.eigvalsh(full)[[0, -1]], rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(full @ vectors[0], values[0] * vectors[0], rtol=1e-6, atol=1e-8)
-
-
-def test_differences_of_a_quadratic_are_exact_at_every_radius():
-    loss, h, _ = quadratic([-2.0, 0.5, 1.0, 4.0])
-    w, v = normal(4), normal(4, seed=3)
-    for radius in (0.01, 1.0, 30.0):
-        product = curvature.difference_product(lambda u: curvature.value_and_gradient(loss, u)[1], w, radius)
-        torch.testing.assert_close(product(v), h @ v, rtol=1e-9, atol=1e-10)
 
 
 def test_smoothing_sees_kinks():
@@ -108,24 +92,6 @@ def test_ojas_method_finds_the_lowest_eigenvector_of_noisy_products():
     assert v.norm().item() == pytest.approx(1)
     mean, error = curvature.rayleigh([noisy(h, 0.05)] * 8, v)
     assert abs(mean.item() + 2) < max(0.05, 4 * error.item())
-
-
-def test_ojas_method_continues_where_it_stood():
-    _, h, _ = quadratic([-1.0, 0.0, 2.0])
-    half = curvature.oja(lambda v: h @ v, normal(3), 10, 0.3)
-    whole = curvature.oja(lambda v: h @ v, half, 20, 0.3, done=10)
-    expected = half
-    for t in range(10, 20):
-        expected = expected - 0.3 / (1 + t / 10) * h @ expected
-        expected = expected / expected.norm()
-    torch.testing.assert_close(whole, expected, **EXACT)
-
-
-def test_the_error_of_a_rayleigh_quotient():
-    _, h, q = quadratic([-6.0, 1.0, 2.0])
-    products = [lambda v, k=k: k * (h @ v) for k in (1.0, 2.0, 3.0)]
-    mean, error = curvature.rayleigh(products, 5 * q[:, 0])  # values -6, -12, -18
-    assert (mean.item(), error.item()) == (pytest.approx(-12), pytest.approx(6 / 3**0.5))
 
 
 def test_surfaces_and_cuts_are_values_on_a_plane():

@@ -7,7 +7,7 @@ from overparam.errors import ParameterError
 from overparam.models.gated import GatedRuns
 from overparam.theory import equivalent_relu
 from overparam.theory.finite_kernels import initial_lambda_max
-from overparam.training import RegressionLoss, gradient_descent
+from overparam.training import RegressionLoss
 
 
 def unit_inputs(n, d, seed=0):
@@ -100,18 +100,3 @@ def test_targets_that_cannot_be_had_nonnegative_are_an_error():
         equivalent_relu.nonnegative_target(H, B, -outputs, limit=50)
     with pytest.raises(ParameterError, match="last must be one of"):
         equivalent_relu.equivalent_relu(None, last="exact")
-
-
-def test_weights_of_a_training_can_be_logged_and_trained_on():
-    """GReLU, transformed, then ReLU: the loss goes on where it was."""
-    x, y = unit_inputs(12, 10), torch.randn(12, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    net, loss = GatedRuns("grelu", 10, 48, 3, seeds=[0, 1]), RegressionLoss(y)
-    eta = (6 / initial_lambda_max(net, x)).tolist()
-    log = {"W": lambda run: torch.stack(equivalent_relu.equivalent_relu(run).weights)}
-    first = gradient_descent(net, x, loss, eta, 30, log=log, batched=False)
-    relu = net.twin("relu").with_weights(first.logs["W"][:, 0].unbind(1))
-    second = gradient_descent(relu, x, loss, [e / 50 for e in eta], 5, batched=False)
-    torch.testing.assert_close(second.loss[:, 0], first.loss[:, -1])
-    assert (second.loss[:, -1] < second.loss[:, 0]).all()
-    together = gradient_descent(relu, x, loss, [e / 50 for e in eta], 5, batched=True)
-    torch.testing.assert_close(together.loss, second.loss)

@@ -8,7 +8,6 @@ from overparam.errors import ParameterError, TrainingDiverged
 from overparam.models.leaky import LeakyMLP
 from overparam.theory.finite_kernels import layer_grams
 from overparam.training import (
-    Checkpoint,
     CrossEntropyLoss,
     ExponentialExcess,
     SquaredLoss,
@@ -95,29 +94,6 @@ def reference(make, u, y):
         return torch.nn.functional.cross_entropy(u, y)
     squares = (u - y).square()
     return squares.sum() if make(y).form == "sum" else squares.mean()
-
-
-def test_a_killed_stochastic_training_goes_on_to_the_same_end(tmp_path):
-    net, x = net_of(), inputs()
-    loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
-    expected = stochastic_gradient_descent(net, x, loss, 0.05, 8, batch=3, seed=0, batched=False)
-    calls = []
-
-    def killed(run):
-        calls.append(run)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return run.forward().sum()
-
-    options = {"batch": 3, "seed": 0, "batched": False, "at": range(9), "log": {"f": killed}}
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with pytest.raises(KeyboardInterrupt):
-        stochastic_gradient_descent(net, x, loss, 0.05, 8, checkpoint=Checkpoint(tmp_path / "c", every=0), **options)
-    resumed = stochastic_gradient_descent(net, x, loss, 0.05, 8, checkpoint=Checkpoint(tmp_path / "c"), **options)
-    torch.set_num_threads(threads)
-    assert torch.equal(resumed.loss, expected.loss)
-    assert len(calls) < 2 * 27  # it did not start anew
 
 
 @pytest.mark.parametrize("runs_axis", [False, True])

@@ -70,12 +70,6 @@ def test_a_plain_net_is_the_leaky_net_at_alpha_zero():
     torch.testing.assert_close(residual_ntk(x, 3, None), leaky_ntk(x, 4, 0.0) / 2, rtol=1e-12, atol=1e-12)
 
 
-def test_without_branches_only_first_and_last_layer_count():
-    x = inputs()
-    found = residual_ntk(x, 7, 0.0)
-    torch.testing.assert_close(found, residual_ntk(x, 1, 0.0), rtol=1e-13, atol=1e-13)
-
-
 def test_gates_overlap_as_the_covariances_of_the_bounds_say():
     x = torch.tensor([[1.0, 0.0], [math.cos(1.1), math.sin(1.1)]], dtype=torch.float64)
     expected = 6 * noy2021.covariances(6, math.cos(1.1))[6]

@@ -81,13 +81,6 @@ def test_pattern_form_is_the_sum_neuron_by_neuron():
     assert a @ margins.pattern_form(x, y, patterns) @ a == pytest.approx(by_hand, rel=1e-12)
 
 
-def test_feature_margin_of_one_input_is_the_mean_of_its_features():
-    features = draw(1, 9)
-    margin, c = margins.feature_margin(features, [-1.0])
-    assert margin == pytest.approx(abs(features).mean())
-    np.testing.assert_allclose(c, -np.sign(features[0]))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_feature_margin_of_two_inputs_is_its_dual(seed):
     """max_c min_i = min over convex weights of the mean of |sum_i a_i y_i features_i|."""

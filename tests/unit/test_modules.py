@@ -43,13 +43,6 @@ def test_the_unit_and_its_derivative(alpha):
     torch.testing.assert_close(slope, torch.tensor([alpha / norm, 1 / norm], dtype=torch.float64))
 
 
-def test_slopes_share_a_draw_and_seeds_do_not():
-    nets = [LeakyCNN(alpha, seed, **SMALL_CNN) for alpha, seed in ((-1.0, 0), (0.5, 0), (0.5, 1))]
-    first, second, third = (next(net.parameters()) for net in nets)
-    assert torch.equal(first, second)
-    assert not torch.equal(second, third)
-
-
 def test_the_layers_have_the_announced_variances():
     head = LeakyLSTM(-1.0, 0, head=4000, fan="out").head
     assert head[0].weight.var().item() == pytest.approx(2 / 4000, rel=0.02)
