@@ -45,6 +45,7 @@ def test_responses_are_those_of_the_net_with_changed_matrices(make, tau):
         x = X[i : i + 1]
         (g, h), (g0, h0) = other.forward(x), net.forward(x)
         J, J0 = (_gradient(n, x) for n in (other, net))
+        linear = torch.cat(J0).flatten() @ torch.cat(changes).flatten()
         expected = {
             "norm": max(torch.linalg.matrix_norm(c, 2) for c in changes),
             "flips": torch.stack([((a >= 0) != (b >= 0)).double().mean() for a, b in zip(g, g0, strict=True)]),
@@ -53,7 +54,7 @@ def test_responses_are_those_of_the_net_with_changed_matrices(make, tau):
             "hidden": torch.stack([(a - b).norm() for a, b in zip(h[1:], h0[1:], strict=True)]),
             "gradient": torch.cat([a - b for a, b in zip(J, J0, strict=True)]).norm() / torch.cat(J0).norm(),
             "gradient last": (J[-1] - J0[-1]).norm() / J0[-1].norm(),
-            "output": (other.outputs(x) - net.outputs(x) - net.tangent(x, changes))[0, 1].abs(),
+            "output": ((other.outputs(x) - net.outputs(x))[0, 1] - linear).abs(),
             "kernel": (torch.cat(J).square().sum() / torch.cat(J0).square().sum() - 1).abs(),
             "kernel last": (J[-1].square().sum() / J0[-1].square().sum() - 1).abs(),
         }

@@ -125,14 +125,6 @@ class ReLUNet:
         rows = self.sensitivities(g, v)
         return [p.mT @ below * self.reach(l) for l, (p, below) in enumerate(zip(rows, h, strict=False), 1)]
 
-    def tangent(self, x, changes):
-        """y^ntk: the derivative (n, d) of the outputs along the changes [W'_1, .., W'_L] of the weights."""
-        g, h = self.forward(x)
-        t = torch.zeros_like(h[0])
-        for l, (change, below, pre) in enumerate(zip(changes, h, g, strict=False), 1):
-            t = (self.apply(l, t) + self.reach(l) * (below @ change.mT)) * (pre >= 0)
-        return t @ self.B.mT
-
     def grams(self, x, j=0):
         """<dy_j(x_i)/dW_l, dy_j(x_k)/dW_l> of every layer, (L, n, n); their sum is the tangent kernel of output j."""
         g, h = self.forward(x)
