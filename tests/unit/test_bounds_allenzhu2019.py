@@ -119,18 +119,6 @@ def test_separation_of_a_wide_net():
     assert math.sqrt(1 - (pair[0] @ pair[1]) ** 2) == pytest.approx(az.separation_limit(delta, 0), rel=0.01)
 
 
-def test_separation_at_delta_of_one_over_depth():
-    L = np.array([8, 16, 64, 256])
-    kept = az.separation_limit(1 / L, L) * L
-    assert kept == pytest.approx([0.890, 0.898, 0.903, 0.904], abs=1e-3)
-    assert np.all(kept >= 0.5)
-    control = az.separation_limit(0.5, [32, 128]) / 0.5
-    assert control == pytest.approx([0.351, 0.125], abs=1e-3)  # without δ ≤ 1/L it shrinks by more than 2
-    # the base case: 1 − ⟨x_i, x_j⟩² = δ²(1 − δ²/4) ≥ ¾δ² up to δ = 1 alone
-    delta = np.array([0.3, 1, 1.01, 2])
-    assert az.separation_limit(delta, -1) ** 2 == pytest.approx(delta**2 * (1 - delta**2 / 4), abs=1e-15)
-
-
 def gap(alpha, delta, left_out):
     """(2/π) ∫ (φ(cos u) − φ(α cos u + δ sin u))² du, over the directions that the paper's integrals keep, or all."""
     zeros = [np.pi / 2, 3 * np.pi / 2, np.arctan2(-alpha, delta) % np.pi, np.arctan2(-alpha, delta) % np.pi + np.pi]

@@ -142,14 +142,6 @@ def test_bound_at_the_time_of_convergence(alpha, steps):
     assert inverted[1:] == pytest.approx(g.gen_gd(t, alpha, **setting, terms=True)[1:3], rel=1e-12)
 
 
-@pytest.mark.parametrize(("form", "powers"), [("printed", (11 / 6, 1)), ("rederived", (-5 / 6, -1))])
-def test_appendix_a_reverses_the_dependence_on_alpha(form, powers):
-    setting = {k: v for k, v in theorem34().items() if k != "eta"} | {"C1": 1e200, "C4": 1e200}
-    at = {a: g.appA_at_T(0.01, a, **setting, form=form, terms=True) for a in (-1, 0)}
-    for i, power in zip((1, 2), powers, strict=True):
-        assert at[-1][i] / at[0][i] == pytest.approx(2**power)
-
-
 def lemma43(omega, alpha, n, L, m, d):
     """The two middle terms of Lemma 4.3."""
     given = dict(loss=0, omega=omega, alpha=alpha, n=n, L=L, m=m, d=d)

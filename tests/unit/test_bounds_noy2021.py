@@ -85,15 +85,6 @@ def test_the_kernel_against_simulation():
     assert np.mean(diagonal) == pytest.approx(b.ntk_diagonal(m, L, dx, dy), rel=0.06)
 
 
-def test_the_initial_loss_bound_with_labels_as_large_as_they_may_be():
-    """At |y| = m/dx the corrected bound holds for the worst sign, and the printed one does not."""
-    n, m, dx = 10.0, 400.0, 20.0
-    outputs, labels = np.sqrt(3 * np.exp(0.5) * m / dx), m / dx
-    worst = n / 2 * (outputs + labels) ** 2
-    assert b.loss0_bound(n, m, dx) < worst < b.loss0_bound(n, m, dx, "corrected")
-    assert b.loss0_bound(n, m, dx, "corrected") == pytest.approx(n * (outputs**2 + labels**2))
-
-
 def test_tau_condition_is_equality_in_50_and_best_at_a_quarter():
     L, theta = 5.0, np.linspace(0.01, 0.5, 491)
     tau = b.tau_condition50(L, theta)
