@@ -25,42 +25,12 @@ def test_vanishing_denominators_are_refused(function, arguments, message):
         function(*arguments)
 
 
-def test_the_surrogate_bound_of_a_small_run_is_vacuous():
-    # (200·128/128)^(−1/2) · (log 4000)^(1/4) / 0.0798² = 0.070711·1.69704/0.00636804
-    assert b.thm35_surrogate(128, 200, 1 / 128, 200, 0.05, 0.0798) == pytest.approx(18.844, rel=1e-4)
-
-
-def test_step_size_is_the_smaller_of_two():
-    # τ m^(−1/2) = 0.3/30 = 0.01 and γ⁴/m = 0.2⁴/900 = 1.78e-6; they meet at τ = γ⁴ m^(−1/2) = 5.33e-5
-    tau = np.array([0.3, 5.4e-5, 5.3e-5, 1e-6])
-    assert b.thm35_eta_max(tau, 900, 0.2) == pytest.approx([1.6e-3 / 900] * 2 + [5.3e-5 / 30, 1e-6 / 30])
-    assert b.thm35_eta_max(0.3, 900, 0.2, nu1=3) == pytest.approx(3 * 1.6e-3 / 900)
-
-
 def test_training_to_the_time_limit_fills_the_neighbourhood():
     tau, gamma, n, delta, m, eta = 0.02, 0.15, 300, 0.01, 4000, 1e-10
     K = b.thm35_Keta_max(tau, gamma, n, delta) / eta
     assert b.a1_distance(K, eta, n, delta, gamma) == pytest.approx(tau, rel=1e-12)
     surrogate = math.sqrt(math.log(n / delta) / m) / (gamma**4 * tau)
     assert b.thm35_surrogate(m, K, eta, n, delta, gamma) == pytest.approx(surrogate, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("tau", "gamma", "d", "shallow", "deep"),
-    [
-        (0.01, 0.1, 20, 1.83e5, 1.83e5),  # 0.01^(−4/3)·20 log(m/(0.01·0.05)): no L
-        (0.1, 0.1, 20, 6034, 6034),
-        (1, 0.1, 20, 4605.17, 4605.17),  # 100·20·log 10
-        (1, 0.3, 20, 267.55, 401.63),  # 20 log(1/0.3)/0.09; then 20 log(401.63·65536/0.05) = 20·20.08
-        (1, 0.39, 1, 24.253, 92.611),  # log(2/0.05)/0.1521 = 3.6889/0.1521; log(65536/0.05)/0.1521
-    ],
-)
-def test_width_at_depths_2_and_65536(tau, gamma, d, shallow, deep):
-    L = 2.0 ** np.arange(1, 17)
-    width = b.thm35_width(tau, d, L, 200, gamma, 0.05)
-    assert (width[0], width[-1]) == (pytest.approx(shallow, rel=1e-3), pytest.approx(deep, rel=1e-3))
-    assert np.all(np.diff(width) >= 0)
-    assert width == pytest.approx(b.thm35_width(tau, d, L, 200, gamma, 0.05, m=width), rel=1e-11)
 
 
 def test_the_theorems_own_width_allows_its_own_radius():
@@ -129,12 +99,6 @@ def test_lemB2_needs_a_small_theta_for_its_printed_constant():
     assert b.lemB2_product(1 / 64, 64) == pytest.approx(16.92, abs=0.005)
     W = np.random.default_rng(0).normal(0, math.sqrt(2 / 400), (400, 400))
     assert np.linalg.norm(W, 2) == pytest.approx(math.log(b.lemB2_product(1, 1)), rel=0.03)
-
-
-def test_lem44_scales_the_residual_layers_alone():
-    values = b.lem44_upper(100, 0.25, np.arange(1, 6), 4, 0.5)
-    assert values.tolist() == [5, 1.25, 1.25, 1.25, 5]
-    assert b.lem44_upper(100, 0.25, [1, 2], 1, 0.5).tolist() == [5, 5]
 
 
 def moments(theta, L):

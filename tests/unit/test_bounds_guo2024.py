@@ -149,14 +149,6 @@ def lemma43(omega, alpha, n, L, m, d):
     return np.array([g.gen_lemma43(**given, C2=off, C3=off), g.gen_lemma43(**given, C1=off, C3=off)])
 
 
-def test_lemma_43_by_hand():
-    # c = 2, ln m = 2, n = 4: √(2·e²)·3·2·4·ω^{4/3} at ω = 8 and 3·e·√(2/4)·2·8
-    curved, linear = lemma43(8.0, -1.0, 4, 2, np.e**2, 3)
-    assert (curved, linear) == pytest.approx((np.sqrt(2) * np.e * 24 * 16, 48 * np.e * np.sqrt(0.5)))
-    total = g.gen_lemma43(20.0, 8.0, -1.0, 4, 2, np.e**2, 3)
-    assert total == pytest.approx(5 + curved + linear + 3 * np.sqrt(0.5))
-
-
 @pytest.mark.parametrize("m", [1e20, 1e45])
 def test_printed_bound_is_lemma_43_up_to_documented_powers(m):
     n, L, d, delta, tau, alpha, lnm = 70.0, 3.0, 2.0, 0.3, 0.2, -0.3, np.log(m)
@@ -210,10 +202,3 @@ def test_training_term_keeps_rates_that_round_to_one():
 def test_what_no_theorem_covers_is_refused(call):
     with pytest.raises(ParameterError):
         call()
-
-
-def test_semismoothness_of_the_linear_network_has_a_quadratic_remainder_only():
-    given = dict(w=0.01, omega=0.02, loss=4.0, n=70, L=3, m=50, d=2, C1=1.3, C2=0.7)
-    assert g.semismooth_rhs(1.0, **given) == pytest.approx(0.7 * 70 * 9 * 50 / 2 * 1e-4)
-    kink = g.semismooth_rhs(-0.3, **given) - g.semismooth_rhs(1.0, **given)
-    assert kink == pytest.approx(1.3 * g.back_perturb_bound(-0.3, 0.02, 3, 50, 2) * np.sqrt(70 * 4.0) * 0.01)

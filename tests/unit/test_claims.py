@@ -128,7 +128,6 @@ def test_old_figures_go_only_with_a_complete_new_record(toy, figures):
     [
         ({"n": 0}, "n must be at least 1, not 0"),
         ({"n": 2.0}, "n must be int like 5, not 2.0"),
-        ({"n": "x"}, "n must be int"),
         ({"n": True}, "n must be int"),
         ({"rate": "fast"}, "rate must be float like 0.5, not 'fast'"),
         ({"rate": 1.5}, r"rate must be in \[0.0, 1.0\]"),
@@ -143,13 +142,6 @@ def test_old_figures_go_only_with_a_complete_new_record(toy, figures):
 def test_bad_parameters_are_refused(toy, changes, message):
     with pytest.raises(ParameterError, match=message):
         Claim("toy2020-lem1", namespace(**changes))
-
-
-def test_a_missing_parameter_is_named(toy):
-    values = namespace()
-    del values["rate"]
-    with pytest.raises(ParameterError, match="not set: rate"):
-        Claim("toy2020-lem1", values)
 
 
 def test_a_parameters_cell_holds_literals_only(toy):
@@ -240,9 +232,7 @@ def rows(**holds):
         (rows(R1=True, R2=False, N1=True), "partly"),
         (rows(R1=True, R2=False, R3=False), "not reproduced"),
         (rows(R1=True, N1=False), "not reproduced"),
-        (rows(R1=True, R2=True, R3=False, N1=False), "not reproduced"),
         (rows(R1=True, C1=True), "contradicted"),
-        (rows(R1=True, C1=False), "reproduced"),
         (rows(r1=True, I1=True, N1=True), "not testable at this scale"),
         (rows(R1=True, r2=False, n1=False), "reproduced"),
         (rows(R1=True, R2=None, N1=None), "reproduced"),
@@ -354,19 +344,6 @@ def test_what_is_kept_is_what_is_handed_back(toy, figures, long):
 def test_what_is_no_tidy_table_is_refused(toy, frame, message):
     with pytest.raises(ClaimError, match=message):
         Claim("toy2020-lem1", namespace()).keep(frame)
-
-
-def test_what_is_said_is_shown_and_stored(toy, figures, capsys):
-    claim = measured(Claim("toy2020-lem1", namespace()))
-    claim.say("""
-    The rate is **0.5**,
-
-    as expected.
-    """)
-    claim.say("More.")
-    assert "The rate is **0.5**," in capsys.readouterr().out
-    claim.report()
-    assert stored(figures)["summary"] == ["The rate is **0.5**,", "as expected.", "More."]
 
 
 def test_a_sample_keeps_its_spread_and_may_be_undecided(toy, figures, capsys):

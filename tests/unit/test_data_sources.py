@@ -10,12 +10,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from overparam import data, paths
 from overparam.data import readers, sources
 from overparam.errors import DataCorrupt, DataUnavailable
-from overparam.run import cli
 
 NOWHERE = "http://127.0.0.1:9/{file}"  # the discard port: nobody listens
 
@@ -184,12 +182,6 @@ def test_a_damaged_mirror_stays_untouched(mnist, tmp_path, monkeypatch):
     assert {p.name for p in folder.iterdir()} == set(mnist)
 
 
-def test_an_embedded_file_that_is_gone(folders, monkeypatch):
-    monkeypatch.setattr(paths, "DATA", folders)
-    with pytest.raises(DataUnavailable, match="fashion-sample is not in"):
-        data.load("fashion-sample")
-
-
 def zipped(**members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -213,8 +205,3 @@ def test_an_archive_is_known_by_the_file_inside(server, mnist, monkeypatch):
     assert dataset.sha256 == content
     assert sorted(dataset.y_train.tolist()) == [2.0, 3.0]
     assert readers.read(sources.find("sgemm"))[0].x[0][0].tolist() == [5, 6, 4, 3, 3, 3, 3, 1, 0, 0, 0, 1, 0, 1]
-
-
-def test_the_command_lists_all_data_sets():
-    ran = CliRunner().invoke(cli.app, ["data", "list"], catch_exceptions=False, terminal_width=200)
-    assert all(row["name"] in ran.output for row in data.describe())

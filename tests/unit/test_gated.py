@@ -9,7 +9,6 @@ import torch
 from overparam.errors import ParameterError
 from overparam.experiments.noy2021 import GateChanges, GradientChange
 from overparam.models.gated import GatedRuns, TabulatedRuns, pack, unpack
-from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
 from overparam.training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
 
@@ -119,15 +118,6 @@ def test_draws_have_their_variances_and_are_independent():
         assert abs((a * b).sum() / (a.norm() * b.norm())) < 5 / 400
 
 
-def test_blocks_make_up_the_same_frozen_net(monkeypatch):
-    net, h = runs_of("grelu"), unit_inputs(d=M).clamp(min=0)
-    monkeypatch.setattr("overparam.models.gated._BLOCK", 7 * M)
-    Psi, z = psi_of(net), h
-    for found, P in zip(net.gates(0, h), Psi, strict=True):
-        z = (z @ P.T).clamp(min=0)
-        assert torch.equal(found > 0, z > 0)
-
-
 def test_psi_of_low_rank_and_psi_that_is_given():
     net, h = GatedRuns("grelu", D, 200, 1, seeds=[0], psi_rank=50), torch.rand(3, 200, dtype=torch.float64)
     U, V = (net._drawn(part, 0, 1, h) for part in "UV")
@@ -203,16 +193,6 @@ def test_the_kernel_is_that_of_autograds_jacobian(kind):
         ntk_gram(together, largest=11)
 
 
-def test_the_step_size_limit_is_two_over_the_top_eigenvalue():
-    """For GReLU near its interpolating end: 1.9 / lambda_max goes on falling, 2.2 / lambda_max rises."""
-    net, x = runs_of("grelu", m=200, L=2, d_y=1), unit_inputs()
-    y = net.descent(x, 0).forward() + 1e-5 * targets(d=1)
-    top = initial_lambda_max(net, x, 200).item()
-    for f, falls in ((1.9, True), (2.2, False)):
-        loss = gradient_descent(net, x, RegressionLoss(y), f * N / top, 60).loss[0]
-        assert (loss[-1] < loss[0]) == falls
-
-
 def test_packed_bits_come_back():
     for m in (8, 13):
         bits = torch.rand(3, 5, m) > 0.5
@@ -258,12 +238,6 @@ def test_a_loss_of_runs_with_targets_of_their_own():
     assert value[1].isnan()
     assert derivative[1].isnan().all()
     torch.testing.assert_close(loss.rows(torch.tensor([1, 4])).select(0)(u[[1, 4]])[1], (u - y[0])[[1, 4]] / 2)
-
-
-def test_spectral_norm_of_matrices_and_of_zero():
-    matrices = torch.randn(2, 9, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    torch.testing.assert_close(spectral_norm(matrices, 500), torch.linalg.matrix_norm(matrices, 2))
-    assert spectral_norm(torch.zeros(3, 3)) == 0
 
 
 def test_a_checkpoint_of_other_gates_or_inputs_is_refused(tmp_path, caplog):

@@ -64,17 +64,6 @@ def test_the_landscape_of_a_saddle_has_its_closed_forms():
         assert found[name].item() == pytest.approx(exact, rel=0.02)
 
 
-def test_cuts_and_surface_agree_where_they_meet():
-    saddle = Saddle()
-    found = landscape.landscape(saddle, saddle.w, Probe(grid=5), seed=1)
-    middle = found["surface"][2]
-    torch.testing.assert_close(middle, found["cut_g"][[0, 2, 4, 6, 8]])
-    torch.testing.assert_close(found["surface"][:, 2], found["cut_v"][[0, 2, 4, 6, 8]])
-    assert middle[2] == found["F"]
-    assert middle[1] < middle[2]  # negative x is descent
-    assert found["D_2D"] >= found["D_g"] - 1e-12  # the grid holds the best step
-
-
 def test_ojas_steps_are_doubled_until_they_reach_half_of_lanczos():
     saddle = Saddle()
     steps = {

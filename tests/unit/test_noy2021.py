@@ -222,17 +222,6 @@ def test_the_parts_of_lemma_1_are_those_of_the_paper():
             torch.testing.assert_close(step[name][i], expected)
 
 
-def test_a_relu_net_changes_its_gates_and_leaves_the_prediction():
-    run, eta = opened("relu"), 3e-3
-    step = noy2021_lem1.step_parts(run, targets(), eta)
-    predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
-    assert step["flips"] > 0
-    assert (predicted - step["change"]).norm() / step["change"].norm() > 1e-2
-    after = stepped(run, targets(), eta)
-    moves = torch.einsum("ipd,id->ip", step["change"], run.x)
-    torch.testing.assert_close(moves, after.forward() - run.forward())
-
-
 def test_lemma_2_holds_with_the_square_and_not_without():
     """One input, one output, a small residual: only with the square does the bound hold."""
     broken = 0
@@ -270,27 +259,6 @@ def test_lemma_2_at_several_inputs_against_its_formula():
     assert noy2021_lem1.step_bound(run, y, eta, run.x, a)["bound"].item() == pytest.approx(total.item(), rel=1e-10)
     with pytest.raises(ParameterError, match="printed or corrected"):
         noy2021_lem1.step_bound(run, y, eta, run.x, form="squared")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_net_at_other_weights_leaves_the_first_as_it_was(kind):
-    run = opened(kind)
-    y, h = run.forward().clone(), [layer.clone() for layer in run.h]
-    other = run.at([W + 1 for W in run.W])
-    assert not torch.allclose(other.forward(), y)
-    assert all(torch.equal(a, b) for a, b in zip(run.h, h, strict=True))
-    torch.testing.assert_close(run.forward(), y)
-    assert (kind == "grelu") == all(torch.equal(a, b) for a, b in zip(run.gates, other.gates, strict=True))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_layers_at_the_start_are_those_of_a_descent(kind):
-    x, net = unit_inputs(6, 5), GatedRuns(kind, 5, 30, 3, seeds=[3, 4])
-    run = net.descent(x, 1)
-    run.forward()
-    found = list(noy2021_depth.layers(net, x, 1))
-    torch.testing.assert_close([h for h, _ in found], run.h)
-    assert all(torch.equal(gate, own > 0) for (_, gate), own in zip(found[1:], run.gates, strict=True))
 
 
 def test_the_profile_by_depth_is_made_of_its_definitions():

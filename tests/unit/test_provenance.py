@@ -69,7 +69,6 @@ def test_a_wording_decides_nothing_and_a_threshold_does(monkeypatch):
             {"bounds.arora2019:complexity"},
             {"bounds.arora2019:thm51_bound", "bounds.guo2024:"},
         ),
-        ("import overparam.theory.kernels as k\nk.relu_gram(x)", {"theory.kernels:relu_gram"}, {"data:load"}),
         ("from overparam.data import load\nload('mnist')", {"data:load", "data:"}, {"theory.kernels:"}),
         (
             "from overparam.training import gradient_descent\ngradient_descent()",

@@ -70,14 +70,6 @@ def test_entries_have_the_papers_variances_and_layers_their_own_streams():
     assert torch.equal(deeper.B, net.B)
 
 
-def test_a_trunk_is_the_net_without_its_last_layer():
-    net = ReLUNet(P, 40, 1, 4, tau=0.1, seed=0)
-    g, h = net.trunk().forward(X.x_train)
-    full_g, full_h = net.forward(X.x_train)
-    torch.testing.assert_close([*g, *h], [*full_g[:3], *full_h[:4]])
-    assert (net.L, net.skips(4), net.trunk().skips(3)) == (4, False, True)
-
-
 def test_a_wide_layer_has_the_law_of_the_net():
     x = X.x_train[:2]
     (g,), (h0, h1) = WideLayer(200_000, seed=5).forward(x)

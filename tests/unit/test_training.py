@@ -92,16 +92,6 @@ def test_leaky_descent_is_autograds(alpha, batched):
             assert torch.allclose(history.logs[f"W{l}"][run, -1], W, rtol=0, atol=1e-12)
 
 
-def test_alpha_and_its_inverse_are_the_same_net_mirrored():
-    """s_{1/alpha}(x) = s_alpha(-x) for alpha < 0: flipping every W_l gives the same curve."""
-    x, y = sphere(16, 4), signs(16)[:, None]
-    nets = [LeakyMLP(4, 12, 1, 2, alphas=[alpha], seeds=[0], dtype=torch.float64) for alpha in (-0.25, -4.0)]
-    nets[1].W = -nets[0].W
-    a, b = (gradient_descent(net, x, SquaredLoss(y, "mean"), 0.1, 60).loss for net in nets)
-    assert torch.allclose(a, b, rtol=1e-12)
-    assert a[0, -1] < 0.9 * a[0, 0]
-
-
 def test_threads_do_not_change_the_numbers():
     x, y = sphere(110, 5), signs(110)[:, None]
     before, losses = torch.get_num_threads(), []
@@ -126,14 +116,6 @@ def test_divergence_is_an_error_that_names_run_and_step(batched):
         net, x, SquaredLoss(y, "halfsum"), [0.01, 1e150], 300, batched=batched, allow_divergence=True
     )
     assert history.diverged.tolist() == [False, True]
-
-
-def test_logs_are_measured_where_asked():
-    x, y = sphere(12, 4), signs(12)
-    net = TwoLayerReLU(4, 16, 1.0, seeds=[0], dtype=torch.float64)
-    log = {"phi": lambda s: (s.forward() - y).square().sum() / 2}
-    history = gradient_descent(net, x, SquaredLoss(y, "halfsum"), 0.05, 9, log=log, at=[9, 0, 4], batched=False)
-    assert torch.allclose(history.logs["phi"][0], history.loss[0, [0, 4, 9]], rtol=1e-12)
 
 
 def test_bad_settings_are_refused():
@@ -180,17 +162,6 @@ def test_layer_products_are_the_explicit_ones(theta):
         assert torch.allclose(net.product(one, 2, 5, a[None])[0], H @ a, atol=1e-12)
         assert torch.allclose(net.product_transposed(one, 2, 5, b[None])[0], H.T @ b, atol=1e-12)
         assert norms[i] == pytest.approx(torch.linalg.matrix_norm(H, 2).item(), rel=1e-6)
-
-
-def test_residual_forward_is_the_definition():
-    net, x = ResidualReLU(3, 8, 3, 0.5, seed=1), sphere(2, 3)
-    h = torch.relu(x @ net.W[0])
-    for l in (1, 2):
-        h = h + 0.5 * torch.relu(h @ net.W[l])
-    activations, _ = net.forward(x)
-    assert torch.allclose(activations[-2], h)
-    assert torch.allclose(activations[-1], torch.relu(h @ net.W[3]))
-    assert abs(net.W[0].var().item() / (2 / 8) - 1) < 0.6
 
 
 def test_fast_products_are_as_exact_as_float32():
