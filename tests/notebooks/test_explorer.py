@@ -1,18 +1,19 @@
 """The sliders of `explore-bounds` redraw with the value they were moved to."""
 
+import json
+
 import matplotlib.pyplot as plt
 import pytest
 
 from overparam.paths import NOTEBOOKS
-from overparam.record.provenance import notebook_source
 
 
 def test_moving_a_slider_redraws(capsys):
     plt.switch_backend("agg")
     space = {}
-    for kind, source in notebook_source(NOTEBOOKS / "explore-bounds.ipynb"):
-        if kind == "code":
-            exec(source.replace("plt.show()", "plt.close('all')"), space)
+    for cell in json.loads((NOTEBOOKS / "explore-bounds.ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]).replace("plt.show()", "plt.close('all')"), space)
     drawn = []
     space["draw"] = drawn.append
     before = {row.theorem: row.width for row in space["rows"]}

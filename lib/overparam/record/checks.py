@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import operator
 import re
 import tomllib
 from dataclasses import dataclass, fields
@@ -19,14 +20,8 @@ THREADS = {"smoke": 1, "laptop": 2, "desk": 2, "paper": 2}
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
 _ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
-_RELATIONS = {
-    "<": lambda v, t: v < t,
-    "<=": lambda v, t: v <= t,
-    ">": lambda v, t: v > t,
-    ">=": lambda v, t: v >= t,
-    "==": lambda v, t: v == t,
-    "in": lambda v, t: t[0] <= v <= t[1],
-}
+_RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+_RELATIONS["in"] = lambda value, threshold: threshold[0] <= value <= threshold[1]
 _DECIDING = ("name", "tag", "relation", "threshold", "profiles", "statistic", "tolerance")
 
 
@@ -200,9 +195,8 @@ def deciding(notebook):
 def profile_parameters(claim_id, profile):
     """(values, ranges, resources) of a claim at a profile: the notebook's literals with the profile's overrides.
 
-    ranges: {name: [low, high] or list of choices}; resources: memory_mb, threads, and what else `profiles.toml` says
-    of gpu, minutes and limits; at desk size also `reduced` and `without`, {check: why it is not judged}.
-    Raises ParameterError for an unknown profile, or one that the table does not define for this claim.
+    ranges: {name: [low, high] or list of choices}; resources: memory_mb, threads, and what else `profiles.toml` says;
+    at desk size also `reduced` and `without`, {check: why it is not judged}.
     """
     claim = spec(claim_id)
     if profile not in PROFILES:

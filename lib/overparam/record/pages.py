@@ -4,8 +4,7 @@
 def merged(notebook, executed):
     """The executed notebook with the Markdown cells of the present one; contents as of json.loads.
 
-    A corrected sentence makes no record stale, so the executed copy may hold an old one. Where the code cells are not
-    the same in number, the code has changed, and the copy stays as it is.
+    A corrected sentence makes no record stale. Where the number of code cells has changed, the copy stays as it is.
     """
     injected = [cell for cell in executed["cells"] if "injected-parameters" in _tags(cell)]
     ran = [cell for cell in executed["cells"] if cell["cell_type"] == "code" and cell not in injected]

@@ -50,22 +50,11 @@ def _git(*words):
     return out.stdout.strip() if out.returncode == 0 else None
 
 
-def notebook_source(path):
-    """[(cell type, source)] of a notebook, without outputs and execution counts."""
-    return [(cell["cell_type"], "".join(cell["source"])) for cell in _cells(path)]
-
-
-def _cells(path):
-    return json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-
-
 def fingerprint(notebook, parameters, deciding):
     """A digest of all that a notebook's record depends on, by content and not by file times.
 
-    notebook: its path; parameters: the profile's values; deciding: what decides of the checks (`checks.deciding`).
-    Code counts and prose does not: no Markdown, comments and docstrings, and neither titles nor wordings. The cell of
-    parameters counts by the values that are given. The library enters by the definitions that the notebook reaches,
-    the table of the data sets by those that are named.
+    parameters: the profile's values; deciding: what decides of the checks (`checks.deciding`). Prose does not count.
+    The library enters by the definitions that the notebook reaches, the table of the data sets by those named.
     """
     code = _code(notebook)
     parts = [json.dumps([parameters, deciding], sort_keys=True, default=str), code]
@@ -82,7 +71,8 @@ def library(notebook):
 
 def _code(notebook):
     """The code of a notebook without comments, docstrings and the cell of parameters."""
-    cells = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
+    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    cells = [cell for cell in cells if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
     return ast.unparse(_without_docstrings(ast.parse("\n".join(sources))))
 

@@ -24,11 +24,9 @@ TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'
 def run(profile, stems, cores=None, extra=(), on_event=print):
     """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra` names its executor.
 
-    stems: the notebooks; cores: CPU cores for all of them (default: all; on a cluster jobs at once, default: all);
-    extra: further arguments for Snakemake. `on_event` gets how each notebook ended, {claim, verdict, seconds} or
-    {claim, error, seconds}, and other lines as {text}. A cluster's jobs that die are tried three times more.
-    Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are kept. Raises
-    ParameterError for an executor that is not installed, and RunFailed where no job was begun.
+    cores: CPU cores, or jobs at once on a cluster (default: all); extra: further arguments for Snakemake.
+    `on_event` gets how each notebook ended, {claim, verdict or error, seconds}, and other lines as {text}.
+    Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are kept.
     """
     where = _where(extra, len(stems), cores)
     logs = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
@@ -86,7 +84,7 @@ def _where(extra, count, cores):
 
 
 def _cache():
-    """Variables that give Snakemake, which keeps a cache in the home, another place where the home is read-only."""
+    """Another place for Snakemake's cache where the home is read-only."""
     try:
         writable(Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")))
     except RunFailed:

@@ -1,5 +1,6 @@
 """The command line: `overparam list | run | figures | outputs | site | diff | data`."""
 
+import ast
 import itertools
 import json
 import os
@@ -10,10 +11,14 @@ import traceback
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from .. import memory, paths
 from ..errors import OverparamError, ParameterError, RunFailed
 from ..record import checks, render
+from ..record.parameters import notebook_parameters
 from . import batch, runner
 
 app = typer.Typer(
@@ -39,8 +44,6 @@ def list_(
     if profile:
         _list_waiting(profile)
         return
-    from rich.text import Text
-
     rows = runner.overview()
     if as_json:
         print(json.dumps(rows, indent=1))
@@ -68,8 +71,6 @@ def _list_waiting(profile):
 
 
 def _shown_state(state):
-    from rich.text import Text
-
     if not state or state["stale"] is None:
         return Text("not defined", "dim")
     if not state["verdict"]:
@@ -79,10 +80,6 @@ def _shown_state(state):
 
 def _print_table(headings, rows):
     """Cells are strings, shown as they are, or rich's Text."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(*headings, box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = True
     for row in rows:
@@ -128,10 +125,6 @@ def run(
 
 def _assignment(text, claim):
     """(name, value) of `name=value`, the value a Python literal, or a bare word where the parameter is a string."""
-    import ast
-
-    from ..record.parameters import notebook_parameters
-
     name, equals, value = text.partition("=")
     if not equals:
         raise ParameterError(f"-p takes name=value, not {text!r}")
@@ -183,9 +176,7 @@ def figures(
 
 
 @app.command()
-def outputs(
-    claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None,
-):
+def outputs(claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None):
     """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
     for run in filter(checks.is_as_stored, runner.notebooks("smoke", claim or [])):
         runner.renew_outputs(run)
@@ -193,9 +184,7 @@ def outputs(
 
 
 @app.command()
-def site(
-    jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2,
-):
+def site(jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2):
     """Build the site of all notebooks and verdicts from the committed records, in site/_build/html."""
     from .site.build import build
 
@@ -203,9 +192,7 @@ def site(
 
 
 @app.command()
-def diff(
-    revision: Annotated[str, typer.Argument(help="A git revision, such as HEAD or main~3.")],
-):
+def diff(revision: Annotated[str, typer.Argument(help="A git revision, such as HEAD or main~3.")]):
     """Compare the records with those of a git revision: verdicts, checks, numbers, figures."""
     from . import diff
 

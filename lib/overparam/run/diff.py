@@ -16,6 +16,7 @@ from .site.records import COMMITTED, complete, naming
 # trainings do not. A check that turns is a change whatever its size.
 TOLERANCES = {"float64": 1e-6, "float32": 1e-3}
 COARSEST = 1e-2
+JUDGED = ("tag", "relation", "threshold", "holds", "applies", "superseded_by")  # a check with another one has changed
 EMPTY = bytes(1024)  # a tar file without members
 
 
@@ -99,24 +100,18 @@ def changes(old, new):
 def _changed_record(key, before, after):
     if before["verdict"] != after["verdict"]:
         yield Change(*key, "verdict", "verdict", before["verdict"], after["verdict"])
-    tolerance = max(_tolerance(before), _tolerance(after))
+    types = [record["parameters"].get("dtype", "float64") for record in (before, after)]
+    tolerance = max(TOLERANCES.get(dtype, COARSEST) for dtype in types)
     rows = [{row["name"]: row for row in record["checks"]} for record in (before, after)]
     for name in dict.fromkeys([*rows[0], *rows[1]]):
         a, b = (side.get(name) for side in rows)
-        if a is None or b is None or _judged(a) != _judged(b) or _apart(a["value"], b["value"], tolerance):
+        turned = a and b and any(a.get(key) != b.get(key) for key in JUDGED)
+        if a is None or b is None or turned or _apart(a["value"], b["value"], tolerance):
             yield Change(*key, "check", name, *(_check_text(row) for row in (a, b)))
     for name in dict.fromkeys([*before["metrics"], *after["metrics"]]):
         a, b = (record["metrics"].get(name) for record in (before, after))
         if a is None or b is None or any(_apart(a[side], b[side], tolerance) for side in ("value", "paper")):
             yield Change(*key, "number", name, *(_number(row["value"]) if row else "" for row in (a, b)))
-
-
-def _judged(row):
-    return row["tag"], row["relation"], row["threshold"], row["holds"], row["applies"], row.get("superseded_by")
-
-
-def _tolerance(record):
-    return TOLERANCES.get(record["parameters"].get("dtype", "float64"), COARSEST)
 
 
 def _apart(a, b, tolerance):

@@ -26,10 +26,7 @@ FIGURE = re.compile(r"(\.\./\w[\w-]*/)?[\w-]+\.png", re.ASCII)  # of this claim,
 
 
 def plan(claim_id, profile, overrides=None):
-    """(Spec, parameters, resources, folder name) of a run; the folder is `custom` where an override changes a value.
-
-    Raises ClaimError and ParameterError before anything is started.
-    """
+    """(Spec, parameters, resources, folder name) of a run; the folder is `custom` where an override changes a value."""
     spec = checks.spec(claim_id)
     reference, ranges, resources = checks.profile_parameters(claim_id, profile)
     given = validated(overrides or {}, notebook_parameters(spec.path), ranges)
@@ -80,23 +77,21 @@ def run(claim_id, profile, overrides=None, threads=None):
     """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
 
     overrides: {parameter: value}; threads: CPU threads of the kernel (default: the profile's). Waits where the same
-    notebook is being run already, and takes that run's record if it is of the same sources. An interrupt reaches the
-    kernel, which has PATIENCE seconds to save its checkpoint.
-    Raises RunFailed where the notebook raised or its kernel died; its log then stays in `logs/`.
+    notebook is being run already, and takes that run's record if it is of the same sources. Raises RunFailed where
+    the notebook raised or its kernel died; its log then stays in `logs/`.
     """
     spec, parameters, resources, folder = plan(claim_id, profile, overrides)
-    threads = threads or resources["threads"]
-    environment = {"OVERPARAM_FINGERPRINT": fingerprint(claim_id, profile, overrides), **_threads(threads)}
+    environment = {"OVERPARAM_FINGERPRINT": fingerprint(claim_id, profile, overrides)}
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
     writable(paths.FIGURES / folder)
     writable(log.parent)
     with _turn(log) as waited:
         if not (waited and folder == profile and not stale(claim_id, profile)):
-            _run(spec, parameters, folder, log, environment)
+            _run(spec, parameters, folder, log, threads or resources["threads"], environment)
     return record(claim_id, folder)
 
 
-def _run(spec, parameters, folder, log, environment):
+def _run(spec, parameters, folder, log, threads, environment):
     checkpoints = [paths.LOGS / "checkpoints" / folder / claim for claim in served(spec.notebook)]
     for left in [file for place in checkpoints for file in place.rglob("*.tmp")]:
         left.unlink()
@@ -104,11 +99,11 @@ def _run(spec, parameters, folder, log, environment):
         places = {"OVERPARAM_FIGURES": str(staged)}
         if folder in LONG:  # finished trainings stay beside the record: a later sitting or another machine adds to them
             places["OVERPARAM_RUNS"] = str(paths.FIGURES / folder / spec.notebook / "runs")
-        _execute(spec, parameters, partial, log, environment | places)
+        _execute(spec, parameters, partial, log, threads, environment | places)
         missing = [i for i in served(spec.notebook) if not (staged / folder / i / "result.json").exists()]
         if missing:
-            what = f"{spec.notebook}: it ended without a record of {', '.join(missing)}; is its last cell there?"
-            raise RunFailed(f"{what}\nwhat it has done is in {_shown(log)}")
+            what = f"it ended without a record of {', '.join(missing)}; is its last cell there?"
+            raise RunFailed(f"{spec.notebook}: {what}\nwhat it has done is in {_shown(log)}")
         _seal(partial, staged / folder, spec.notebook)
         _install(staged / folder, paths.FIGURES / folder)
     for place in checkpoints:
@@ -167,11 +162,7 @@ def _seal(partial, staged, notebook):
 
 
 def with_pictures(notebook, folder):
-    """An executed notebook, changed in place, with its pictures from the files beside it in `folder`.
-
-    A stored notebook refers to the figures of its record instead of holding them a second time. A reference that is
-    no PNG file of this record or of another one at the same size stays as it is.
-    """
+    """An executed notebook, changed in place: what refers to pictures of records at its size holds them again."""
     for output in _outputs(notebook):
         place = (output.get("metadata") or {}).get("overparam")
         name = place.get("figure") if isinstance(place, dict) else None
@@ -228,34 +219,28 @@ def writable(folder):
         raise RunFailed(f"cannot write to {folder}: {error.strerror}") from error
 
 
-def _threads(threads):
-    """Thread counts for the kernel. Waiting threads sleep: on shared cores, spinning ones cost twenty times more."""
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-    return {**counts, "OMP_WAIT_POLICY": "PASSIVE"}
-
-
-def _execute(spec, parameters, partial, log, environment):
+def _execute(spec, parameters, partial, log, threads, environment):
     sys.modules.setdefault("rfc3987_syntax", None)  # a format that jsonschema could check, but slow to import
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
     from traitlets.config import Config
 
-    os.environ.update(environment)
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
+    os.environ.update(environment | counts, OMP_WAIT_POLICY="PASSIVE")
     logging.getLogger("asyncio").disabled = True  # which shows a traceback where an interrupt leaves a cell behind
     try:
         with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as sockets:
-            # Sockets in a folder of their own: free TCP ports race between kernels that start together, and so do the
-            # default socket names, which are relative to the working directory.
+            # Free TCP ports and the default socket names race between kernels that start together.
             # A kernel that is interrupted is told to end by force after half of the waiting time.
             manager = {"transport": "ipc", "ip": f"{sockets}/kernel", "shutdown_wait_time": 2 * PATIENCE}
-            config = Config({"KernelManager": manager})
             # The defaults lie in the home, which may be read-only, or hold startup files that change results.
             os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
             papermill.execute_notebook(
                 _literally(spec.path), _literally(partial), parameters,
                 kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
-                progress_bar=sys.stderr.isatty(), config=config,
+                progress_bar=sys.stderr.isatty(), config=Config({"KernelManager": manager}),
                 extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
@@ -282,21 +267,18 @@ def _shown(path):
     return os.path.relpath(path) if Path.cwd() in path.parents else path
 
 
-def renew_outputs(claim_id, threads=1):
+def renew_outputs(claim_id):
     """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
     spec = checks.spec(claim_id)
     log = paths.LOGS / "outputs" / f"{claim_id}.ipynb"
     writable(log.parent)
     with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
-        _execute(spec, {}, partial, log, {"OVERPARAM_FIGURES": nowhere, **_threads(threads)})
+        _execute(spec, {}, partial, log, 1, {"OVERPARAM_FIGURES": nowhere})
         files.write_atomically(spec.path, _text(_portable(partial, {}, keep=())).encode())
 
 
 def _portable(path, figures, keep=("parameters", "duration", "end_time", "version")):
-    """The executed notebook, small and without this machine's paths and times; refused where it was not finished.
-
-    Pictures that are files of the record, {bytes: relative path}, are replaced by references to those files.
-    """
+    """The executed notebook without this machine's paths; figures, {bytes: path of a file}, become references."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     meta = notebook["metadata"].pop("papermill", {})
     if not meta.get("end_time") or meta.get("exception"):
@@ -321,10 +303,7 @@ def _text(notebook):
 
 
 def notebooks(profile, claim_ids=()):
-    """Stems of the notebooks that serve the given claims (default: all) and define the profile.
-
-    Raises ParameterError for an unknown profile.
-    """
+    """Stems of the notebooks that serve the given claims (default: all) and define the profile."""
     if profile not in checks.PROFILES:
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(checks.PROFILES)}")
     stems = dict.fromkeys(checks.spec(i).notebook for i in (claim_ids or checks.registry()))
@@ -346,8 +325,8 @@ def overview():
     for spec in checks.registry().values():
         profiles = checks.PROFILES if spec.path.exists() else ()
         row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source}
-        row["notebook"] = spec.notebook if profiles else None
-        rows.append(row | {"profiles": {profile: _state(spec.id, profile) for profile in profiles}})
+        states = {profile: _state(spec.id, profile) for profile in profiles}
+        rows.append(row | {"notebook": spec.notebook if profiles else None, "profiles": states})
     return rows
 
 

@@ -17,8 +17,7 @@ THUMBNAIL = 320  # pixels across: twice the width on the page, for screens with 
 def build(target=None, figures=None, jobs=2):
     """Build the site into `target`/html from the records in `figures`; return the folder of pages.
 
-    target: default `site/_build`; figures: default the project's `figures`. No notebook runs and no network is used.
-    Raises RunFailed with Sphinx's words where it warns of anything; the pages are written all the same.
+    No notebook runs and no network is used. Raises RunFailed with Sphinx's words where it warns of anything.
     """
     target, figures = Path(target or paths.SITE / "_build"), Path(figures or paths.ROOT / "figures")
     shutil.rmtree(target, ignore_errors=True)

@@ -22,9 +22,8 @@ _OUTPUTS = ("image/png", "text/markdown", "text/plain")
 def environment():
     """Templates that escape whatever is inserted; titles and wordings are data."""
     loader = jinja2.FileSystemLoader(paths.SITE / "templates")
-    env = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    blocks = {"trim_blocks": True, "lstrip_blocks": True}
+    env = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
     env.filters.update(number=render.number, measured=render.measured, required=render.required, state=render.outcome)
     env.filters.update(plain=plain, sentence=render.sentence)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
@@ -115,10 +114,7 @@ def _markdown(name, source):
 
 
 def _own_cell(cell, title, folded):
-    """The cell with a text for those who cannot see its figure, and, where `folded`, with code only of parameters.
-
-    Nothing of it acts on the page: directives are shown as code, and of the outputs only pictures and texts.
-    """
+    """The cell with a text for its figure, folded code, and nothing that acts on the page."""
     if cell["cell_type"] != "code":
         return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
     tags = cell["metadata"].get("tags", [])
@@ -152,8 +148,7 @@ def dashboard(env, entries, texts):
 
 
 def _toctree(caption, pages):
-    lines = "\n".join(pages)
-    return f"```{{toctree}}\n:hidden:\n:titlesonly:\n:caption: {caption}\n\n{lines}\n```\n\n"
+    return "\n".join(["```{toctree}", ":hidden:", ":titlesonly:", f":caption: {caption}", "", *pages, "```\n\n"])
 
 
 def paper_page(env, key, text, entries):

@@ -77,10 +77,7 @@ class Entry:
 
 
 def load(figures):
-    """Entries of all registered claims, in the order of registration. figures: the folder of committed records.
-
-    Raises ClaimError where a record cannot be read.
-    """
+    """Entries of all registered claims; figures: the folder of committed records. Raises ClaimError if unreadable."""
     return [Entry(spec, _versions(spec, Path(figures))) for spec in checks.registry().values()]
 
 
