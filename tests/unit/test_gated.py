@@ -9,6 +9,7 @@ import torch
 from overparam.errors import ParameterError
 from overparam.experiments.noy2021 import GateChanges, GradientChange
 from overparam.models.gated import GatedRuns, TabulatedRuns, pack, unpack
+from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
 from overparam.training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
 
@@ -238,6 +239,12 @@ def test_a_loss_of_runs_with_targets_of_their_own():
     assert value[1].isnan()
     assert derivative[1].isnan().all()
     torch.testing.assert_close(loss.rows(torch.tensor([1, 4])).select(0)(u[[1, 4]])[1], (u - y[0])[[1, 4]] / 2)
+
+
+def test_spectral_norm_of_matrices_and_of_zero():
+    matrices = torch.randn(2, 9, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    torch.testing.assert_close(spectral_norm(matrices, 500), torch.linalg.matrix_norm(matrices, 2))
+    assert spectral_norm(torch.zeros(3, 3)) == 0
 
 
 def test_a_checkpoint_of_other_gates_or_inputs_is_refused(tmp_path, caplog):
