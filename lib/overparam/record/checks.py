@@ -75,9 +75,8 @@ class Check:
 class Spec:
     """What `notebooks/checks/<paper>.toml` registers of one claim.
 
-    notebook: the claim whose run serves this one, by default its own; template: the stem of the notebook that is run,
-    by default the same, or one that several runs share, each with its own parameters in `profiles.toml`;
-    sizes: what sizes were chosen and why, before the run: a text, or one for each profile.
+    notebook: the claim whose run serves this one; template: the stem of the notebook that is run, which several runs
+    may share, each with its own parameters; sizes: what was chosen and why: a text, or one for each profile.
     """
 
     id: str
@@ -235,9 +234,8 @@ def is_as_stored(claim_id):
 def verdict(results, partly_if=()):
     """One of VERDICTS from rows of {name, tag, holds, applies}; those that are `undecided` count neither way.
 
-    `contradicted` if a [C] check holds; `not testable at this scale` if no [R] check applies and is decided;
-    `reproduced` iff all [R] and [N] hold; `partly` iff all [N] and at least half of [R] hold (or, where the claim
-    says so, all checks of one of the groups `partly_if`).
+    `contradicted` if a [C] holds; `not testable at this scale` if no [R] is decided; `reproduced` iff all [R] and [N]
+    hold; `partly` iff all [N] and at least half of [R] hold (or all of one of the claim's groups `partly_if`).
     """
     rows = [row for row in results if row["applies"] and not row.get("undecided")]
     open_ones = {row["name"] for row in results if row["applies"] and row.get("undecided")}

@@ -40,8 +40,7 @@ class Claim:
 
     `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
     namespace, validates them, resolves the device and sets the seeds. Where they are not those of the profile, the
-    record goes to `figures/custom/`, so that a changed rerun never overwrites a reference. Trainings save themselves in
-    the folder `checkpoints`, which the report removes. Raises ClaimError and ParameterError.
+    record goes to `figures/custom/`. Trainings save themselves in `checkpoints`, which the report removes.
     """
 
     def __init__(self, claim_id, namespace):
@@ -49,8 +48,7 @@ class Claim:
         self.id = claim_id
         profile = namespace.get("profile", "smoke")
         reference, ranges, self._resources = profile_parameters(claim_id, profile)
-        missing = set(reference) - set(namespace)
-        if missing:
+        if missing := set(reference) - set(namespace):
             raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
         self.parameters = validated({name: namespace[name] for name in reference}, reference, ranges)
         self.profile = profile
@@ -112,19 +110,15 @@ class Claim:
 
         if not _NAME.fullmatch(name):
             raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
-        words = repr(fig)
         content = self._files[f"{name}.png"] = png(fig)
         if fig not in _shown:
-            picture = {"image/png": base64.b64encode(content).decode(), "text/plain": words}
+            picture = {"image/png": base64.b64encode(content).decode(), "text/plain": repr(fig)}
             _show(picture, {"image/png": {"width": round(100 * fig.get_figwidth())}})
             _shown.add(fig)
         plt.close(fig)
 
     def say(self, text):
-        """Show Markdown on the page, and add its paragraphs to the record's summary.
-
-        Numbers in it are computed, and rounded to what is stable on other machines.
-        """
+        """Show Markdown on the page, and add its paragraphs to the record's summary."""
         text = inspect.cleandoc(text).strip()
         if not text:
             raise ClaimError(f"{self.id}: there is nothing to say")
@@ -157,10 +151,7 @@ class Claim:
             raise ClaimError(f"{self.id}: our own computation is wrong: {check.wording}: {found}")
 
     def report(self):
-        """Compute the verdict, write the record atomically, and show its sentence and its checks.
-
-        Raises ClaimError where a check that applies at this profile was not measured.
-        """
+        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a check is missing."""
         without = self._resources.get("without", {})
         wanted = [c.name for c in self.spec.checks if c.is_measured_at(self.profile) and c.name not in without]
         if missing := [name for name in wanted if name not in self._results]:

@@ -85,9 +85,8 @@ def _reached_sources(code):
 def reached(code):
     """{(module, name)} of the package's definitions that a notebook's code can run: rather too many than too few.
 
-    Reached is whatever a name, an attribute or a text in reached code is called like, in any module that reached code
-    imports, and, under the name "", what runs when such a module is imported. A definition of the library that looks
-    up others in `globals`, or imports them by name, reaches all of its folder.
+    Reached is whatever a word in reached code is called like, in any module that reached code imports, and, under "",
+    what runs on import. A definition that looks up others in `globals`, or imports them by name, reaches its folder.
     """
     tree = ast.parse(code)
     modules, words = _imports(tree, "overparam"), _words(tree)

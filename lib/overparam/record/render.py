@@ -66,8 +66,7 @@ def sentence(record):
     elif not failed:
         few = {1: "The deciding check holds", 2: "Both deciding checks hold"}
         which = few.get(len(held), f"All {len(held)} deciding checks hold")
-        if unclear:
-            which = f"{len(held)} of {len(deciding)} deciding checks hold, none fails"
+        which = f"{len(held)} of {len(deciding)} deciding checks hold, none fails" if unclear else which
         words.append(f"{which}{'; the closest is' if len(held) > 1 else ':'} {_case(min(held, key=_margin))}")
     elif len(deciding) == 1:
         words.append(f"The deciding check fails: {_case(failed[0])}")

@@ -1,5 +1,6 @@
 """Writes the sources of the site and hands them to Sphinx."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ def _write_claim(source, env, entry, version, paper):
     notebook = pages.executed(entry.spec, version)
     _write(source / f"{entry.page(version)}.ipynb", pages.claim_page(env, entry, version, notebook, paper))
     folder = source / "extra" / "records" / version.profile / entry.spec.id
-    _write(folder / "notebook.ipynb", pages.as_json(notebook))
+    _write(folder / "notebook.ipynb", json.dumps(notebook, ensure_ascii=False))
     for name in version.files:
         shutil.copyfile(version.folder / name, folder / name)
     if version is entry.best and version.record and version.record["figures"]:

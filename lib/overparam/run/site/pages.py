@@ -102,11 +102,7 @@ def explorer_page(path):
 def _page(notebook, cells, metadata):
     """A notebook's JSON; of its metadata only the language counts: others would change how, or that, it is run."""
     kept = {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
-    return as_json({**notebook, "metadata": kept | metadata, "cells": cells})
-
-
-def as_json(notebook):
-    return json.dumps(notebook, ensure_ascii=False)
+    return json.dumps({**notebook, "metadata": kept | metadata, "cells": cells}, ensure_ascii=False)
 
 
 def _markdown(name, source):
