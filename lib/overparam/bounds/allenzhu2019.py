@@ -186,10 +186,7 @@ def semismooth_terms(F, w, n, L, m, d, omega, form="printed", *, C1=1.0, C2=1.0)
 
 
 def prop113_diagonal(a, b):
-    """The diagonal of D″ with φ(a) − φ(b) = (D + D″)(a − b), D = diag 1(a ≥ 0), of the shape of a and b.
-
-    Its entries are in [−1, 1], and 0 where a and b have the same sign. Source: Proposition 11.3.
-    """
+    """The D″ of φ(a) − φ(b) = (D + D″)(a − b), D = diag 1(a ≥ 0), as a vector. Source: Proposition 11.3."""
     a, b = np.broadcast_arrays(float64(a), float64(b))
     differ = (a >= 0) != (b >= 0)
     return np.where(differ, b / np.where(differ, np.abs(a - b), 1), 0.0)
@@ -230,10 +227,7 @@ def _log10_width(a):
 
 @_checked
 def thm1_log10_width(n, L, delta, d, *, C=1.0):
-    """log₁₀ of the m with m = C n²⁴ L¹² d log⁵m/δ⁸, from which gradient descent converges.
-
-    Raises ParameterError where the right side over log⁵m is below e⁵/5⁵. Source: Section 12.
-    """
+    """log₁₀ of the m = C n²⁴ L¹² d log⁵m/δ⁸; ParameterError where m/log⁵m < e⁵/5⁵. Source: Section 12."""
     return _log10_width(24 * np.log(n) + 12 * np.log(L) + np.log(C * d) - 8 * np.log(delta))
 
 
@@ -245,19 +239,13 @@ def thm1_lr(n, L, delta, m, d, *, C=1.0):
 
 @_checked
 def thm1_iters(n, L, delta, eps, m=None, *, C=1.0):
-    """C (n⁶ L²/δ²) log(1/ε), the steps T to F ≤ ε; with m the proof's log(n log m/ε), as F(W⁽⁰⁾) is not 1.
-
-    Source: Section 12; without m also Theorem 8.
-    """
+    """C (n⁶ L²/δ²) log(1/ε), the steps to F ≤ ε; with m, log(n log m/ε). Source: Section 12, Theorem 8."""
     return C * n**6 * L**2 / delta**2 * np.log(1 / eps if m is None else n * np.log(m) / eps)
 
 
 @_checked
 def thm1_rate(eta, delta, m, n, d, *, c=1.0):
-    """c η δ m/(dn²), by which share F at least falls in a step, as in (A.2) by that share of ‖loss‖².
-
-    Source: eqs. (12.2), (13.2) and (A.2).
-    """
+    """c η δ m/(dn²), by which share F at least falls in a step. Source: eqs. (12.2), (13.2), (A.2)."""
     return c * eta * delta * m / (d * n**2)
 
 
@@ -269,10 +257,7 @@ def thm1_movement(n, delta, m, d, *, C=1.0):
 
 @_checked
 def thm1_radius(n, L, delta, m, *, C=1.0):
-    """C δ³/(n⁹ L⁶ log^(3/2) m), the ω up to which step ③ holds: ω^(1/3) ≤ δ/(n³ L² √log m).
-
-    `thm1_log10_width` is where the movement reaches it. Source: eqs. (12.2) and (13.2).
-    """
+    """C δ³/(n⁹ L⁶ log^(3/2) m), the ω up to which step ③ holds. Source: eqs. (12.2) and (13.2)."""
     return C * (delta / (n**3 * L**2 * np.sqrt(np.log(m)))) ** 3
 
 
@@ -403,10 +388,7 @@ def backward_sparse_limit(s, m):
 
 @_checked
 def separation_limit(delta, l):
-    """‖(I − ĥ_i ĥ_iᵀ) h_j‖ at layer l for m → ∞ and unit inputs at distance δ; l = −1 are the inputs.
-
-    It is the sine of the angle θ, which a layer maps by cos θ ← (sin θ + (π − θ) cos θ)/π.
-    """
+    """‖(I − ĥ_i ĥ_iᵀ) h_j‖ at layer l, m → ∞, unit inputs at distance δ; l = −1 are the inputs. Ours."""
     delta, l = np.broadcast_arrays(delta, l)
     theta = 2 * np.arcsin(delta / 2)
     for layer in range(int(np.max(l)) + 1):
@@ -418,10 +400,7 @@ def separation_limit(delta, l):
 
 @_checked
 def sign_changes_onelayer(m, omega):
-    """m (3ω²/π)^(1/3), the most sign changes by a W′ of one layer, ‖h_{l−1}‖ = 1, for m → ∞ and small ω.
-
-    The smallest pre-activations are the cheapest, and the fraction q of them takes Σ_k g_k² = (π/3) q³.
-    """
+    """m (3ω²/π)^(1/3), the most sign changes by one W′_l, ‖h_{l−1}‖ = 1, m → ∞, small ω. Ours."""
     return m * np.cbrt(3 * omega**2 / np.pi)
 
 
@@ -442,38 +421,26 @@ def thm5a_onelayer(omega):
 
 @_checked
 def thm5b_onelayer(omega, m, d):
-    """0.456 √(m/d) ω^(4/3), the largest |y_j − y_j⁽⁰⁾ − y_j^ntk| by W′_L alone.
-
-    In the limit of `thm5a_onelayer`: g_k moves by tB_jk through 0 where B_jk > 0 and |g_k| < tB_jk/2.
-    """
+    """0.456 √(m/d) ω^(4/3), the largest |y_j − y_j⁽⁰⁾ − y_j^ntk| by W′_L; as `thm5a_onelayer`."""
     constant = 3 / 16 * _E3 / np.sqrt(np.pi) * (4 * np.sqrt(np.pi) / _E3) ** (2 / 3)
     return constant * np.sqrt(m / d) * omega ** (4 / 3)
 
 
 @_checked
 def thm5c_onelayer(omega):
-    """1.694 ω^(2/3), the largest |K(x, x)/K^ntk(x, x) − 1| of the last layer's kernel by W′_L alone.
-
-    In the limit of `thm5a_onelayer`: only signs that turn on count.
-    """
+    """1.694 ω^(2/3), the largest |K(x, x)/K^ntk(x, x) − 1| by W′_L alone; as `thm5a_onelayer`."""
     return _E3 / np.sqrt(np.pi) * np.cbrt(6 * np.sqrt(np.pi) / _E3) * omega ** (2 / 3)
 
 
 @_checked
 def cnn_norm_sq(h0sq, tau, positions, q, l):
-    """h0sq + l τ² 𝔡/q, what ‖h_l‖², l < L, concentrates at from h0sq = ‖h₀‖². Source: Appendix B.1.
-
-    positions: 𝔡, the positions of a layer, each of which sees q.
-    """
+    """h0sq + l τ² 𝔡/q, the limit of ‖h_l‖², l < L; h0sq: ‖h₀‖², positions: 𝔡. Source: Appendix B.1."""
     return h0sq + l * tau**2 * positions / q
 
 
 @_checked
 def cnn_gains(m, q, positions):
-    """√(qm) and 𝔡/q, the limits of ‖h₀‖² and ‖h_L‖²/‖h_{L−1}‖².
-
-    At the printed variances 2/√(qm) of A_j, 2/(qm) of W_L; both are 1 at 2/(qm), 2/(𝔡m). Source: Appendix B.
-    """
+    """√(qm) and 𝔡/q, limits of ‖h₀‖² and ‖h_L‖²/‖h_{L−1}‖² as printed, not 1. Source: Appendix B."""
     return np.sqrt(q * m), positions / q
 
 

@@ -100,29 +100,20 @@ def thm41_kappa(eps, delta, n, *, C=1.0):
 
 @_checked
 def thm41_eps(n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0):
-    """C₁ √n κ/δ + C₂ n^(7/2) / (√m λ₀² κ δ²), the error of eq. (8).
-
-    Source: Appendix C, the last display of the proof of Theorem 4.1.
-    """
+    """C₁ √n κ/δ + C₂ n^(7/2) / (√m λ₀² κ δ²), the error of eq. (8). Source: Appendix C, Theorem 4.1."""
     return C1 * np.sqrt(n) * kappa / delta + C2 * n**3.5 / (np.sqrt(m) * lam0**2 * kappa * delta**2)
 
 
 @_checked
 def thm51_bound(y, H, lam0, delta, *, C=1.0):
-    """√(2 yᵀ H⁻¹ y / n) + C √(log(n/(λ₀δ)) / n), the bound on the population loss.
-
-    y, H and the result as in `complexity`. Source: Theorem 5.1, eq. (9).
-    """
+    """√(2 yᵀH⁻¹y / n) + C √(log(n/(λ₀δ)) / n), as `complexity`. Source: Theorem 5.1, eq. (9)."""
     yHy, n = _inverse_form(y, H)
     return np.sqrt(2 * yHy / n) + C * np.sqrt(np.log(n / (lam0 * delta)) / n)
 
 
 @_checked
 def lemC1_R(n, m, lam0, res0):
-    """4 √n ‖y − u(0)‖₂ / (√m λ₀), an upper bound on ‖w_r(k) − w_r(0)‖₂.
-
-    res0: ‖y − u(0)‖₂. Source: Lemma C.1.
-    """
+    """4 √n res0 / (√m λ₀), a bound on ‖w_r(k) − w_r(0)‖₂; res0: ‖y − u(0)‖₂. Source: Lemma C.1."""
     return 4 * np.sqrt(n) * res0 / (np.sqrt(m) * lam0)
 
 
@@ -169,11 +160,7 @@ def lemC2_Z(n, m, lam0, kappa, delta, *, C=1.0):
 
 @_checked
 def lemC3_H0(n, m, delta):
-    """n √(log(2n²/δ) / (2m)), an upper bound on ‖H(0) − H^∞‖_F.
-
-    This is what the proof gives; the statement, O(n √log(2/δ) / √m), lacks the log n of the union bound
-    (bounded differences would give it without). Source: Lemma C.3.
-    """
+    """n √(log(2n²/δ) / (2m)), a bound on ‖H(0) − H^∞‖_F, from the proof. Source: Lemma C.3."""
     return n * np.sqrt(np.log(2 * n**2 / delta) / (2 * m))
 
 
@@ -209,10 +196,7 @@ def thm61_bound(p, alpha, beta):
 
 
 def thm61_proof_const(p):
-    """2 for p = 1 and √(2π)(p − 1) for even p, which the proof has in place of 3p.
-
-    Source: Appendix E, proof of Theorem 6.1, before the last step.
-    """
+    """2 for p = 1, √(2π)(p − 1) for even p: the proof's, in place of 3p. Source: Appendix E."""
     p = _degree(p)
     return 2.0 if p == 1 else math.sqrt(2 * math.pi) * (p - 1)
 

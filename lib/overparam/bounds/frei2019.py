@@ -94,10 +94,7 @@ def _width_needed(m, tau, d, L, n, gamma, delta):
 
 @_checked
 def thm35_width_terms(tau, d, L, n, gamma, delta, m):
-    """The terms at the width m whose largest, times C, `thm35_width` is; τ > 0. Returns WidthTerms.
-
-    The paper's maximum inside a maximum, E of `thm35_width`, is two terms here. Source: Theorem 3.5.
-    """
+    """The WidthTerms at m, the largest of which, times C, is `thm35_width`; τ > 0. Source: Theorem 3.5."""
     return _width_terms(m, tau, d, L, n, gamma, delta)
 
 
@@ -151,19 +148,13 @@ def a1_distance(k, eta, n, delta, gamma, *, C=1.0):
 
 @_checked
 def thm36_rademacher(tau, m, n, *, C2=1.0):
-    """C₂ (τ^(4/3) √(m log m) + τ √(m/n)), an upper bound on the Rademacher complexity of the τ-neighbourhood.
-
-    Source: Theorem 3.6.
-    """
+    """C₂ (τ^(4/3) √(m log m) + τ √(m/n)), a bound on the τ-ball's complexity. Source: Theorem 3.6."""
     return C2 * (tau ** (4 / 3) * np.sqrt(m * np.log(m)) + tau * np.sqrt(m / n))
 
 
 @_checked
 def thm36_test_error(ES, tau, m, n, delta, *, C2=1.0, C3=1.0):
-    """2E_S + C₂ (τ^(4/3) √(m log m) + τ √(m/n)) + C₃ √(log(1/δ)/n), an upper bound on P(y f(x) < 0).
-
-    Source: Theorem 3.6, eq. (3).
-    """
+    """2E_S + `thm36_rademacher` + C₃ √(log(1/δ)/n), a bound on P(y f(x) < 0). Source: eq. (3)."""
     return 2 * ES + thm36_rademacher(tau, m, n, C2=C2) + C3 * np.sqrt(np.log(1 / delta) / n)
 
 

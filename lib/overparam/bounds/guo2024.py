@@ -114,10 +114,7 @@ def _width(rhs):
 
 @_checked
 def width_gd(alpha, n, L, d, delta, *, C=1):
-    """The smallest m with m / ln^4 m ≥ C n^5 L^15 d / (c(α) δ^4), m > e^4.
-
-    Raises ParameterError if the right-hand side is below e^4/256. Source: Theorem 3.1.
-    """
+    """The least m > e^4 with m / ln^4 m ≥ C n^5 L^15 d / (c(α) δ^4), if any. Source: Theorem 3.1."""
     return _width(C / _c(alpha) * n**5 * L**15 * d / delta**4)
 
 
@@ -258,10 +255,7 @@ def back_perturb_bound(alpha, omega, L, m, d, *, C=1):
 
 @_checked
 def linearisation_bound(alpha, omega, L, m, *, C=1):
-    """|f(W) - f(V) - <∇f(V), W - V>| ≤ C √(c(α)) ω^{4/3} L^2 √(m ln m), with V = W^(0).
-
-    f is one coordinate of the output, ‖W - V‖_2 < ω. Source: Lemma B.11.
-    """
+    """|f(W) - f(V) - <∇f(V), W - V>| ≤ C √(c(α)) ω^{4/3} L^2 √(m ln m), V = W^(0). Source: Lemma B.11."""
     return C * np.sqrt(_c(alpha)) * omega ** (4 / 3) * L**2 * np.sqrt(m * _ln(m))
 
 
@@ -346,10 +340,7 @@ def appA_at_T(eps, alpha, n, L, d, delta, m, tau, *, C1=1, C2=1, C3=1, C4=1, for
 
 @_checked
 def gamma_hat(L1, L2, t1, t2):
-    """(L2 / L1)^{1/(t2 - t1)}, the empirical rate from the losses L1 and L2 at the steps t1 < t2.
-
-    Source: Section 5.2.
-    """
+    """(L2 / L1)^{1/(t2 - t1)}, the empirical rate of losses L1, L2 at steps t1 < t2. Source: Section 5.2."""
     if np.any(t2 <= t1):
         raise ParameterError(f"t2 must exceed t1, got {t1} and {t2}")
     return (L2 / L1) ** (1 / (t2 - t1))
@@ -357,8 +348,5 @@ def gamma_hat(L1, L2, t1, t2):
 
 @_checked
 def C_gamma(gamma0, C0=1):
-    """C_gamma = C0 (1 - gamma0), which makes 1 - C_gamma c(α) fit the rate gamma0 measured at α = 0.
-
-    Source: eq. (17).
-    """
+    """C0 (1 - gamma0): 1 - C_gamma c(α) fits the rate gamma0 measured at α = 0. Source: eq. (17)."""
     return C0 * (1 - gamma0)

@@ -252,19 +252,13 @@ def ntk_ratio(n, m, L, dx, dy=1, form="printed", *, c=1):
 
 @_checked
 def ntk_gradient2_lower(m, dx, dy=1, form="printed"):
-    """m³/(144 dx dy), a lower bound on ‖∇_k y_p‖_F². Source: Section 10.5.
-
-    corrected: m²/(144 dx dy), as ∇_k y_p has rank one; its mean is m²/(dx dy).
-    """
+    """m³/(144 dx dy), a lower bound on ‖∇_k y_p‖_F²; corrected (rank one): m². Source: Section 10.5."""
     return m ** (3 if _chosen(form, "printed", "corrected") == "printed" else 2) / (144 * dx * dy)
 
 
 @_checked
 def kernel_ratio(r1, r2, form="printed"):
-    """3 max(R₁, R₂), a bound on |ΔK_ij|/√(K_ii K_jj). Source: Corollary 4, eq. (8).
-
-    exact: R₁ + R₂ + R₁R₂, which holds for the ratios R of the two inputs whatever their size.
-    """
+    """3 max(R₁, R₂), a bound on |ΔK_ij|/√(K_ii K_jj); exact: R₁ + R₂ + R₁R₂. Source: eq. (8)."""
     if _chosen(form, "printed", "exact") == "printed":
         return 3 * np.maximum(r1, r2)
     return r1 + r2 + r1 * r2
@@ -296,10 +290,7 @@ def thm5_width(L, dx, dy, theta):
 
 @_checked
 def lemma5_norm(L, theta, form="printed"):
-    """√(12L) e^(θ/2) θ^(−1/2), a bound on ‖Z_{ka,kb}‖₂ at initialization. Source: Lemma 5, eq. (58).
-
-    lemma7: 4√L e^(θ/2) θ^(−1/2), that during the training.
-    """
+    """√(12L/θ) e^(θ/2), a bound on ‖Z_{ka,kb}‖₂ at the start; lemma7: 4 for √12. Source: eq. (58)."""
     factor = np.sqrt(12) if _chosen(form, "printed", "lemma7") == "printed" else 4
     return factor * np.sqrt(L / theta) * np.exp(theta / 2)
 

@@ -18,11 +18,7 @@ def at_seeds(measure, *settings, seeds, **options):
 
 
 def norm_chain(m, L, trials, *, seed):
-    """|h_0|, .., |h_L| of one input in `trials` nets, (trials, L + 1): their exact law, without a matrix.
-
-    m |h_l|^2 / (2 |h_{l-1}|^2) is chi-square with w degrees of freedom, w ~ B(m, 1/2), and so for |h_0|^2.
-    Source: Allen-Zhu et al. 2019, Fact 7.2.
-    """
+    """|h_0|, .., |h_L| of one input, (trials, L + 1), by their exact law. Source: Fact 7.2."""
     generator = np.random.default_rng(seed)
     active = generator.binomial(m, 0.5, size=(trials, L + 1))
     steps = generator.chisquare(np.maximum(active, 1)) * (active > 0) * (2 / m)
@@ -62,11 +58,7 @@ def last_gram(net, x):
 
 
 def gaussian_gap(alpha, delta, nodes=40):
-    """E(relu(g_1) - relu(alpha g_1 + delta g_2))^2 of independent g_1, g_2 ~ N(0, 2) by quadrature over the angle.
-
-    alpha, delta: numbers or arrays of one shape, delta > 0. Gauss-Legendre between the kinks, so exact to rounding.
-    Source: Allen-Zhu et al. 2019, Claim 7.6.
-    """
+    """E(relu(g_1) - relu(alpha g_1 + delta g_2))^2, g ~ N(0, 2), by quadrature. Source: Claim 7.6."""
     alpha, delta = np.broadcast_arrays(np.asarray(alpha, dtype=float), np.asarray(delta, dtype=float))
     turn = np.arctan2(-alpha, delta)  # alpha cos + delta sin is 0 here and half a circle on
     kinks = np.stack([np.full(turn.shape, -np.pi / 2), np.full(turn.shape, np.pi / 2), turn, turn + np.pi], -1)

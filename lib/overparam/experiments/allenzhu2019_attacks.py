@@ -30,10 +30,7 @@ ATTACKS = {  # what makes it, and what a legend says
 
 
 def adversarial_window(m, count):
-    """Radii omega (count,), evenly spaced on a logarithmic axis, at which the closed forms of one layer hold.
-
-    From where the worst change flips 10 signs to 0.1, above which the density of the pre-activations is not flat.
-    """
+    """Radii omega (count,), log-spaced, from 10 sign changes to 0.1: there one-layer limits hold."""
     return np.geomspace(math.sqrt(math.pi / 3) * (10 / m) ** 1.5, 0.1, count)
 
 
@@ -90,10 +87,7 @@ def farthest(values, target):
 
 
 def largest(nets, measured, bound):
-    """The largest of measured(found) over bound(omega, L, m), both (T,), over all attacks and radii of some nets.
-
-    nets: of each (m, L, radii, {attack: found}); found: {quantity: array} as `over_seeds` gives it.
-    """
+    """The largest measured(found) / bound(omega, L, m) over nets (m, L, radii, {attack: found})."""
     ratios = []
     for m, L, radii, by_attack in nets:
         for name, found in by_attack.items():

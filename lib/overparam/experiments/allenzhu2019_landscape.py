@@ -122,10 +122,7 @@ def balanced(y, n, classes):
 
 
 def pairs(x, y, n, seed):
-    """n images (n, c, h, 2 h) of two rows of x side by side, every pair of classes (a, b) equally often: 10 a + b.
-
-    x: (N, c, h, h), y: (N,) digits. Rows of a class are drawn with replacement. Raises ParameterError unless 100 | n.
-    """
+    """n images (n, c, h, 2 h): pairs of x (N, c, h, h) of each (a, b) equally often, labels 10 a + b."""
     if n % 100:
         raise ParameterError(f"{n} images of 100 classes, equally many: n must be a multiple of 100")
     draw, labels = np.random.default_rng(seed), np.tile(np.arange(100), n // 100)
@@ -135,10 +132,7 @@ def pairs(x, y, n, seed):
 
 
 def relabelled(y, share, classes, seed):
-    """(labels, which are wrong): exactly round(share n) of the labels y (n,), at random, replaced by another class.
-
-    The other class is uniform among the classes - 1 wrong ones.
-    """
+    """(labels, which are wrong): round(share n) of y (n,) replaced by another class, uniformly."""
     draw = torch.Generator().manual_seed(seed + 20)
     chosen = torch.randperm(len(y), generator=draw)[: round(share * len(y))]
     shift = torch.randint(1, classes, (len(chosen),), generator=draw)

@@ -103,10 +103,7 @@ class Features:
 
 
 def largest_scale(norms, R, B):
-    """The largest s with sum_r min(R, s norms_r)^2 <= B^2, (...), and infinity where there is none.
-
-    norms: (..., m), not negative; R, B: positive numbers. Exact: sorted, the rows cut at R are the first ones.
-    """
+    """The largest s with sum_r min(R, s norms_r)^2 <= B^2, (...), or infinity; norms: (..., m), exact."""
     v = norms.sort(dim=-1, descending=True).values
     rest = v.square().flip(-1).cumsum(-1).flip(-1)  # sum over the rows k.., if the first k are cut
     cut = torch.arange(v.shape[-1], device=v.device, dtype=v.dtype)
@@ -118,10 +115,7 @@ def largest_scale(norms, R, B):
 
 
 def project(weights, R, B):
-    """The nearest weights whose rows have norm <= R and which have Frobenius norm <= B; weights: (..., m, r).
-
-    By the conditions of Karush, Kuhn and Tucker it is the scaling by one s <= 1, then the cut of the rows at R.
-    """
+    """The nearest weights (..., m, r) with rows of norm <= R, Frobenius norm <= B: scaled, then cut."""
     norms = weights.norm(dim=-1)
     s = largest_scale(norms, R, B).clamp(max=1)
     return _scaled_and_cut(weights, norms, s, R)
@@ -158,9 +152,6 @@ def ascent(features, signs, R, B, steps=40):
 
 
 def linearised_suprema(gram, signs, B):
-    """sup over |W|_F <= B of eps^T Z(0)^T vec(W) / n = B (eps^T H(0) eps)^{1/2} / n, (S, draws), the R not binding.
-
-    gram: H(0) (S, n, n); signs: eps (draws, n). Source: Arora et al. 2019, Appendix D.2.
-    """
+    """sup over |W|_F <= B of eps^T Z(0)^T vec(W) / n, (S, draws), by H(0). Source: Appendix D.2."""
     squares = ((signs @ gram) * signs).sum(-1)
     return B * squares.clamp(min=0).sqrt() / signs.shape[-1]

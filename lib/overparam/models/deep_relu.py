@@ -41,10 +41,7 @@ class ReLUNet:
         return net
 
     def trunk(self):
-        """The net without its layer L, which in the residual form leaves those that add their input.
-
-        Source: Allen-Zhu et al. 2019, Appendix C.
-        """
+        """The net below layer L, in the residual form all that adds its input. Source: Appendix C."""
         net = self.with_weights(self.W[:-1])
         net.L = self.L - 1
         return net

@@ -18,10 +18,7 @@ class LeakyUnit(nn.Module):
 
 
 class Drawn:
-    """Makes layers whose weights are drawn one after another from one seed, in float64, so that all slopes share them.
-
-    bias: whether the layers have biases, which start at zero.
-    """
+    """Makes layers with weights drawn from one seed in float64; bias: whether they have biases, at zero."""
 
     def __init__(self, seed, bias=False):
         self.generator, self.bias = torch.Generator().manual_seed(seed), bias

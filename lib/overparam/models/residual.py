@@ -73,10 +73,7 @@ class ResidualReLU:
         return rows[::-1]
 
     def factors(self, x, c=None, forward=None):
-        """Pairs (x_{l-1}, B_l) of every layer, whose rows give c_i df(x_i)/dW_l = x_{l-1,i} B_{l,i}^T; c: as above.
-
-        forward: what `forward(x)` gave, where that is known.
-        """
+        """(x_{l-1}, B_l) of every layer, as `sensitivities`; forward: what `forward(x)` gave, if known."""
         activations, patterns = forward or self.forward(x)
         return list(zip([x, *activations[:-1]], self.sensitivities(patterns, c), strict=True))
 
@@ -120,10 +117,7 @@ class ResidualReLU:
         return self.theta is not None and 0 < l < self.L
 
     def product_norm(self, patterns, first, last, *, seed, iterations=30):
-        """Spectral norms ||H_first^last||_2, shape (n,), one per input, by power iteration through the layers.
-
-        A lower estimate, as every power iteration's. The start vector is drawn from `seed`.
-        """
+        """||H_first^last||_2, (n,), by power iteration from below; its start is drawn from `seed`."""
         generator = torch.Generator().manual_seed(seed)
         start = torch.randn(patterns[0].shape, generator=generator, dtype=torch.float64).to(self.v)
         apply, transposed = (partial(f, patterns, first, last) for f in (self.product, self.product_transposed))
@@ -136,10 +130,7 @@ def _largest_singular_value(J):
 
 
 class ResidualRuns:
-    """Independent nets `ResidualReLU(d, m, L, theta, seed=..)`, one per run, for `overparam.training`.
-
-    seeds: one per run; runs with the same seed start from the same weights.
-    """
+    """Nets `ResidualReLU(d, m, L, theta, seed=..)`, one per run and seed, for `overparam.training`."""
 
     def __init__(self, d, m, L, theta, *, seeds, dtype=torch.float64, device="cpu"):
         self.runs, self.m, self.seeds = len(seeds), m, list(seeds)

@@ -70,10 +70,7 @@ def _draw(d, m, seed, antisym):
 
 
 def row_space(x):
-    """An orthonormal basis Q (d, r) of the span of the rows of x (n, d), computed in float64; r is the rank.
-
-    Directions that carry no more than the rounding of x itself do not count: 8 units in the last place.
-    """
+    """Orthonormal Q (d, r), float64, spanning the rows of x (n, d) up to 8 units in the last place."""
     _, s, vh = torch.linalg.svd(x.double(), full_matrices=False)
     rank = int((s > 8 * torch.finfo(x.dtype).eps * s[0]).sum())
     return vh[:rank].T.to(x.dtype).contiguous()
@@ -167,10 +164,7 @@ class SpanDescent(_Descent):
 
 
 class GramDescent(_Descent):
-    """The pre-activations themselves: W(k) = W(0) - m^{-1/2} S X, so W(k) X^T = W(0) X^T - m^{-1/2} S X X^T.
-
-    S (..., m, n): a step is one product of m x n x n instead of two of m x n x r.
-    """
+    """W(k) X^T = W(0) X^T - m^{-1/2} S X X^T itself, S (..., m, n): one product m x n x n a step."""
 
     def __init__(self, W, a, x):
         self.inner = x @ x.T

@@ -30,10 +30,7 @@ def value_and_gradient(loss, w):
 
 
 def difference_product(gradient, w, radius):
-    """v -> (g(w + q v) - g(w - q v)) / (2 q) for unit v, q = radius, and homogeneous in v; v must not be 0.
-
-    gradient: w -> (P,). What bends within the radius, kinks of ReLUs included, is part of the curvature.
-    """
+    """v -> (g(w + q v) - g(w - q v)) / (2 q), q = radius at unit v, linear in |v| > 0; g: w -> (P,)."""
 
     def product(v):
         size = v.norm()
@@ -44,10 +41,7 @@ def difference_product(gradient, w, radius):
 
 
 def smoothed_product(gradient, w, radius, displacements):
-    """The mean of `difference_product` over the points w + u, for all u in displacements, (K, P) or K tensors (P,).
-
-    With u ~ N(0, sigma^2) this estimates the Hessian of the smoothed loss, E_u loss(w + u).
-    """
+    """The mean of `difference_product` over w + u, u in displacements, (K, P) or K tensors (P,)."""
     products = [difference_product(gradient, w + u, radius) for u in displacements]
     return lambda v: sum(product(v) for product in products) / len(products)
 

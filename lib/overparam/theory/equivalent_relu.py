@@ -82,10 +82,7 @@ def features(run):
 
 
 def _least_squares(R, Z, cut, layer):
-    """The solution X (m, m') of R X = Z of smallest norm, the numerical rank of R (n, m), and its condition number.
-
-    By the SVD of R, or where n > 4 m by the eigenvectors of R^T R.
-    """
+    """Smallest X with R X = Z, rank, condition of R (n, m); by SVD or (n > 4 m) eigenvectors of R^T R."""
     tall = R.shape[0] > 4 * R.shape[1]
     if tall:
         values, V = torch.linalg.eigh(R.T @ R)
@@ -106,10 +103,7 @@ def _least_squares(R, Z, cut, layer):
 
 
 def nonnegative_target(H, B, outputs, *, tolerance=1e-13, limit=5000):
-    """H' >= 0 near H with H' B^T = outputs, by alternating projections; H (n, m), B (d_y, m), outputs (n, d_y).
-
-    Raises ParameterError where the relative error stays above the tolerance: some B then has no such H'.
-    """
+    """H' >= 0 near H (n, m) with H' B^T = outputs by alternating projections, or ParameterError."""
     back = torch.linalg.pinv(B).T
     for step in range(limit):
         rest = outputs - H @ B.T

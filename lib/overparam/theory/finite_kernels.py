@@ -11,10 +11,7 @@ from ..errors import ParameterError
 
 
 def layer_grams(run, p=0):
-    """<dy_p(x_i)/dW_l, dy_p(x_j)/dW_l> of every layer, (..., L, n, n); their sum is the tangent kernel of output p.
-
-    To be called after `run.forward()`.
-    """
+    """<dy_p(x_i)/dW_l, dy_p(x_j)/dW_l>, (..., L, n, n), after `run.forward()`; summed, p's kernel."""
     v = run.delta.new_zeros(*run.delta.shape[:-1], run.B.shape[-2])
     v[..., p] = 1
     pairs = zip(run.sensitivities(v), run.inputs_of_layers(), strict=True)
@@ -47,11 +44,7 @@ def lambda_max(run, iterations=30):
 
 
 def initial_lambda_max(net, x, iterations=30):
-    """lambda_max of every run at its start, float64 (R,) on the CPU, computed once per seed.
-
-    net: `GatedRuns`; x: the inputs as `net.descent` takes them. A step size at a share f of half the limit is
-    f n / lambda_max.
-    """
+    """lambda_max of every run of `GatedRuns` at its start, float64 (R,) on the CPU, once per seed."""
     first = list(range(net.runs)) if x.ndim == 3 else net.draws
     values = {run: lambda_max(net.descent(x, run), iterations).double().cpu() for run in dict.fromkeys(first)}
     return torch.stack([values[run] for run in first])
@@ -66,10 +59,7 @@ def jacobian_rows(run):
 
 
 def ntk_gram(run, largest=3000):
-    """K at a descent's current weights and inputs, (..., n d_y, n d_y), rows ordered by input, then output.
-
-    Raises ParameterError where n d_y exceeds `largest`.
-    """
+    """K now, (..., n d_y, n d_y), by input, then output; ParameterError where n d_y > `largest`."""
     n, d_y = run.delta.shape[-2], run.B.shape[-2]
     if n * d_y > largest:
         raise ParameterError(f"the kernel of {n} inputs and {d_y} outputs has {n * d_y} rows, more than {largest}")

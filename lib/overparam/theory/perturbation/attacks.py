@@ -148,10 +148,7 @@ def _price(z, b):
 
 
 def flips(z, price, budget):
-    """Sign changes v_k = -z_k PAST_ZERO, in the order of `price` (infinite: never), as long as |v| <= budget (..., 1).
-
-    z, price: (..., m). With the price |z_k| no other v of that norm changes more signs.
-    """
+    """Sign changes v_k = -z_k PAST_ZERO, cheapest first by `price` (..., m), while |v| <= budget (..., 1)."""
     cost = (z * PAST_ZERO).square().where(price < torch.inf, torch.inf)
     order = price.argsort(-1)
     chosen = torch.zeros_like(z, dtype=torch.bool)

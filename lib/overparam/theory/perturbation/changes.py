@@ -110,10 +110,7 @@ class Attack:
         }
 
     def across(self, i, k):
-        """|K_ik - K(0)_ik| / sqrt(K(0)_ii K(0)_kk) of the kernel of inputs i and k under the changes made for i, (T,).
-
-        Source: Allen-Zhu et al. 2019, Theorem 5c.
-        """
+        """|K_ik - K(0)_ik| / sqrt(K(0)_ii K(0)_kk) under the changes made for i, (T,). Source: Theorem 5c."""
         start, net = self.start, self.net
         p, h = [row[:, i] for row in self._sensitivities()], [a[:, i] for a in self.h]
         v = [None if a is None else a[:, i] for a in self.v]

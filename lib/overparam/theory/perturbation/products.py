@@ -49,10 +49,7 @@ def singular(net, D, first, last, *, masked=False, iterations=50):
 
 
 def sparse_gain(matrix, s, *, starts=8, iterations=10):
-    """sup |M v| over unit v with at most s nonzero entries, (), by the truncated power method; exact for s = 1.
-
-    matrix: (q, m). Starts from the `starts` longest columns.
-    """
+    """sup |M v|, v unit with s nonzeros, M (q, m): truncated power method from the longest columns."""
     columns = matrix.norm(dim=0).topk(min(starts, matrix.shape[1])).indices
     v = torch.zeros(len(columns), matrix.shape[1], dtype=matrix.dtype, device=matrix.device)
     v.scatter_(1, columns.unsqueeze(1), 1.0)
@@ -64,10 +61,7 @@ def sparse_gain(matrix, s, *, starts=8, iterations=10):
 
 
 def sparse_form(matrix, s, *, starts=8, iterations=10):
-    """sup |u^T M v| over unit u, v with at most s nonzero entries each, (), by alternation; exact for s = 1.
-
-    matrix: (q, m). Starts from the columns of the `starts` largest entries.
-    """
+    """sup |u^T M v|, u, v unit with s nonzeros, M (q, m): alternation from the largest entries."""
     columns = matrix.abs().amax(0).topk(min(starts, matrix.shape[1])).indices
     v = torch.zeros(len(columns), matrix.shape[1], dtype=matrix.dtype, device=matrix.device)
     v.scatter_(1, columns.unsqueeze(1), 1.0)

@@ -105,10 +105,7 @@ class FlipAttack:
         return {**_compared((self.inputs[1:], self.patterns), self._start), "h": _weighted(self.net, norms)}
 
     def output_vectors(self):
-        """Yields (l, g) with g = (H_l^{L+1})^T v of the changed nets, (T, n, m), for l = L + 1 down to 2.
-
-        |v^T H_l^{L+1} a| is |g . a|. Source: Frei et al. 2019, Lemma B.5.
-        """
+        """Yields (l, (H_l^{L+1})^T v), l = L + 1..2, of the changed nets, (T, n, m). Source: Lemma B.5."""
         g = self.net.v.expand_as(self.deltas[-1])
         for l in range(self.net.L, 0, -1):
             masked, h = g * self.patterns[l], self.inputs[l]
