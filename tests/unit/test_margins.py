@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 
 from overparam.data import load
+from overparam.experiments.frei2019 import carried_margins
 from overparam.models.residual import ResidualReLU, theta_of
 from overparam.theory import margins
 
@@ -108,7 +109,7 @@ def test_carried_margins_are_those_of_the_activations(rule):
     L, m, x = 5, 16, load("margin-sphere", n_train=9, n_test=0, d=4, rho=0.1, seed=0)
     net, (x, y) = ResidualReLU(4, m, L, theta_of(rule, L), seed=0), (x.x_train, x.y_train)
     alpha = net.W[0][0].sign() / m**0.5
-    carried, activations = margins.carried_margins(net, x, y, alpha), net.forward(x)[0][:-1]
+    carried, activations = carried_margins(net, x, y, alpha), net.forward(x)[0][:-1]
     expected = torch.stack([(y * (a @ alpha)).min() for a in activations])
     torch.testing.assert_close(carried["margin"], expected)
     for l, (before, after) in enumerate(itertools.pairwise(activations)):

@@ -10,6 +10,7 @@ from overparam.bounds import frei2019
 from overparam.bounds.allenzhu2019 import backward_sparse_limit
 from overparam.data import load
 from overparam.errors import ParameterError
+from overparam.experiments import frei2019 as experiments
 from overparam.models.residual import ResidualReLU, theta_of
 from overparam.theory.perturbation import residual as near
 from overparam.theory.perturbation.attacks import PAST_ZERO, flips
@@ -134,8 +135,8 @@ def test_backward_sparse_limit_is_the_supremum_for_a_gaussian_vector():
 
 def test_the_aligned_change_is_a_change_of_its_norm_and_adds_the_first_term():
     net, x, tau, s = net_of("1/L", m=2000), inputs(3), 0.3, 40
-    g = near.aligned_output_vector(net, x, tau, s)
-    base = near.aligned_output_vector(net, x, 0.0, s)
+    g = experiments.aligned_output_vector(net, x, tau, s)
+    base = experiments.aligned_output_vector(net, x, 0.0, s)
     for i in range(3):
         point = x[i : i + 1]
         patterns = net.forward(point)[1]
@@ -152,7 +153,7 @@ def test_the_aligned_change_is_a_change_of_its_norm_and_adds_the_first_term():
 def test_the_last_layers_residual_is_that_of_the_changed_net():
     """Mirrored, z_j to -z_j, the chosen pre-activations bend f by |z_j| each."""
     net, x = net_of("1/L", m=400), inputs(3)
-    measured = near.last_layer(net, x, TAUS)
+    measured = experiments.last_layer(net, x, TAUS)
     for (t, tau), i in itertools.product(enumerate(TAUS), range(3)):
         point = x[i : i + 1]
         h = net.forward(point)[0][-2][0]
@@ -204,7 +205,7 @@ def test_ascent_starts_at_the_linear_maximiser():
     """For a small radius the net is linear, and the supremum is tau times the sum of the gradients' norms."""
     net, x, tau = net_of("1/L", m=32), inputs(), 1e-4
     signs = torch.tensor([1.0, -1, -1, 1, 1, -1], dtype=torch.float64)
-    values, linear = near.ascent(net, x, signs, tau, steps=5), tau * near.linear_complexities(net, x, signs[None]).sum()
+    values, linear = experiments.ascent(net, x, signs, tau, steps=5), tau * near.linear_complexities(net, x, signs[None]).sum()
     assert len(values) == 6
     np.testing.assert_allclose(values, linear, rtol=1e-3)
 

@@ -3,6 +3,8 @@
 import torch
 
 from ..models.residual import ResidualReLU, ResidualRuns, theta_of
+from ..theory.perturbation.attacks import PAST_ZERO, flips
+from ..theory.perturbation.residual import gradient_directions, moved
 from ..training import LogisticLoss, gradient_descent
 
 
@@ -62,3 +64,71 @@ def _errors(loss, outputs):
 def _wrong(outputs, labels):
     """Share of examples with y f <= 0, NaN where f is."""
     return (outputs * labels <= 0).to(outputs).mean(-1) + 0 * outputs.sum(-1)
+
+
+def aligned_output_vector(net, x, tau, s):
+    """g of the last layer, (n, m), for the change of W_{L+1} alone, of norm tau, that adds most to |g . a|, s nonzeros.
+
+    The change is tau a u^T with u along Sigma_{L+1} v and a the maximiser at the start: it adds tau |u . v|, about
+    tau sqrt(m/2), as long as few patterns follow.
+    """
+    activations, patterns = net.forward(x)
+    masked, h = net.v * patterns[-1], activations[-2]
+    g = masked @ net.W[-1].mT
+    kept = g.abs() >= g.abs().topk(s, dim=-1).values[..., -1:]
+    a, u = (t / t.norm(dim=-1, keepdim=True) for t in (g * kept, masked))
+    change = tau * (h * a).sum(-1, keepdim=True) * u
+    masked = net.v * (h @ net.W[-1] + change > 0)
+    return masked @ net.W[-1].mT + tau * a * (u * masked).sum(-1, keepdim=True)
+
+
+def last_layer(net, x, taus):
+    """Mirror, in the last layer alone, the cheapest z_j > 0 or < 0 with v_j = +1 to -z_j: each bends f by |z_j|.
+
+    {"residual": f of the changed net less its linearisation, "h": the norm of the change, at most tau}, both (T, n).
+    """
+    h = net.forward(x)[0][-2]
+    z, size = h @ net.W[-1], h.norm(dim=-1, keepdim=True)
+    radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
+    z = z.expand(len(taus), *z.shape)
+    delta = 2 * flips(z, z.abs().where(net.v > 0, torch.inf), radii * size / 2) / PAST_ZERO
+    beyond = (z + delta).clamp(min=0) - z.clamp(min=0) - (z > 0) * delta
+    return {"residual": beyond @ net.v, "h": (delta.norm(dim=-1, keepdim=True) / size)[..., 0]}
+
+
+def ascent(net, x, signs, tau, steps=40):
+    """Lower estimates of sup sum_i xi_i (f_W(x_i) - f_{W(0)}(x_i)) / n over the tau-neighbourhood, (steps + 1,).
+
+    Projected gradient ascent from the maximiser of the linearised net, with steps of length tau in every layer. The
+    supremum is at least the largest entry; the first is that of the start. signs: xi (n,) of +1, -1.
+    """
+    base, changes, values = net.outputs(x), [tau * D for D in gradient_directions(net, x, signs)], []
+    for step in range(steps + 1):
+        current = moved(net, changes)
+        values.append(((current.outputs(x) - base) @ signs).double() / len(signs))
+        if step < steps:
+            ahead = gradient_directions(current, x, signs)
+            changes = [_into_ball(change.add(D, alpha=tau), tau) for change, D in zip(changes, ahead, strict=True)]
+    return torch.stack(values).cpu()
+
+
+def _into_ball(change, tau):
+    return change * (tau / change.norm()).clamp(max=1)
+
+
+def carried_margins(net, x, y, alpha):
+    """What the layers l = 1..L of a `ResidualReLU` carry of a separator alpha (m,) of its first layer.
+
+    x: (n, d), y: (n,) of +1, -1. Returns {"margin": min_i y_i <alpha, x_{l,i}>, (L,)}, and for the layers l = 2..L,
+    (L - 1,), {"drift": max_i |<alpha, Sigma_l W_l^T x_{l-1,i}>|, "bound": max_i sum_k |alpha_k w_{l,k}^T x_{l-1,i}|}.
+    Source: Frei et al. 2019, Proposition C.5, eqs. (39), (40).
+    """
+    drift, bound = [], []
+
+    def watch(l, h, z):
+        if 0 < l < net.L:
+            drift.append((z.clamp(min=0) @ alpha).abs().max())
+            bound.append((z.abs() @ alpha.abs()).max())
+
+    margins = [(y * (h @ alpha)).min() for h in net.forward(x, watch)[0][:-1]]
+    return {name: torch.stack(row) for name, row in (("margin", margins), ("drift", drift), ("bound", bound))}
