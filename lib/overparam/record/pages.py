@@ -14,6 +14,7 @@ def merged(notebook, executed):
     for cell in notebook["cells"]:
         cells.append(next(code) if cell["cell_type"] == "code" else cell)
         cells += injected if "parameters" in _tags(cell) else []
+    cells = [{**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)]  # the two had ids of their own
     return {**executed, "cells": cells}
 
 
