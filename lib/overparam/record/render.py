@@ -117,7 +117,7 @@ def _about(record):
 
 
 def _table(rows):
-    lines = ["| what was asked | measured | required | the paper | |", "|---|---|---|---|---|"]
+    lines = ["| what was asked | measured | required | the paper | outcome |", "|---|---|---|---|---|"]
     for row in rows:
         asked = _escaped(row["wording"])
         if row.get("added"):
