@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import threading
 
 import pytest
 import torch
@@ -23,7 +24,8 @@ def train(checkpoint=None, eta=0.05, log=None, seeds=(0, 1), **options):
 
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(tmp_path, batched, number):
+def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(tmp_path, monkeypatch, batched, number):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # one run after the other
     whole, seen = train(batched=batched), []
 
     def interrupted(run):
@@ -49,8 +51,11 @@ def test_an_interrupt_reaches_runs_in_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
 
+    first = threading.Lock()  # one signal: a second does not wait, and could come after the handlers are back
+
     def interrupted(run):
-        os.kill(os.getpid(), signal.SIGINT)
+        if first.acquire(blocking=False):
+            os.kill(os.getpid(), signal.SIGINT)
         return run.forward().sum()
 
     with pytest.raises(KeyboardInterrupt):
