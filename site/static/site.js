@@ -5,7 +5,7 @@ for (const summary of document.querySelectorAll("nav summary:not([aria-label])")
 }
 
 // Filters, sorts and searches the dashboard's table. Without it the table stands as it is.
-const table = document.getElementById("claims");
+const table = document.querySelector("table#claims");
 if (table) {
   const form = document.getElementById("filters");
   const rows = [...table.tBodies[0].rows];
