@@ -125,8 +125,9 @@ def _shown(output):
     if "data" not in output:
         return output
     data = {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}
-    if "text/markdown" in data:  # the page shows no HTML of a notebook: what is folded there is open here
-        data["text/markdown"] = inert(re.sub(r"</?(details|summary)>", "", "".join(data["text/markdown"])))
+    if "text/markdown" in data:  # the checks, of a report, are at the head of the page
+        text, *checks = re.split(r"\n\n(?=\| what was asked|<details>)", "".join(data["text/markdown"]), maxsplit=1)
+        data["text/markdown"] = inert(text) + "\n\n*All checks: in the table at the top of the page.*" * bool(checks)
     return {**output, "data": data}
 
 
