@@ -63,39 +63,18 @@ def _sparsity_width(m, tau, d, delta):
     return tau ** (-4 / 3) * d * np.log(m / (tau * delta))
 
 
-class WidthTerms(NamedTuple):
-    """The terms of the width in Theorem 3.5, one array each, named by what the proofs need them for."""
-
-    sparsity: Any  # τ^(−4/3) d log(m/(τδ)): few ReLU patterns change (Lemma B.4)
-    layers: Any  # d log(mL/δ): activations bounded on the whole sphere (Lemma 4.1)
-    union: Any  # τ^(−2/3) log(L/δ)/log m: sparse vectors, at every layer (Lemma B.5)
-    margin: Any  # γ⁻² d log(1/γ): a margin on the whole sphere (Proposition C.5)
-    margins: Any  # γ⁻² log(L/δ): and at every layer (Proposition C.5)
-    samples: Any  # log(n/δ): balanced patterns at every sample (eq. 42)
-
-
-def _width_terms(m, tau, d, L, n, gamma, delta):
-    terms = (
-        _sparsity_width(m, tau, d, delta),
-        d * np.log(m * L / delta),
-        tau ** (-2 / 3) * np.log(L / delta) / np.log(m),
-        gamma**-2 * d * np.log(1 / gamma),
-        gamma**-2 * np.log(L / delta),
-        np.log(n / delta),
-    )
-    return WidthTerms(*np.broadcast_arrays(*terms))
-
-
 def _width_needed(m, tau, d, L, n, gamma, delta):
     if not np.all(m > 1):
         raise ParameterError(f"the iteration for the width left m > 1, it came to m = {m}")
-    return np.maximum.reduce(_width_terms(m, tau, d, L, n, gamma, delta))[()]
-
-
-@_checked
-def thm35_width_terms(tau, d, L, n, gamma, delta, m):
-    """The WidthTerms at m, the largest of which, times C, is `thm35_width`; τ > 0. Source: Theorem 3.5."""
-    return _width_terms(m, tau, d, L, n, gamma, delta)
+    terms = (
+        _sparsity_width(m, tau, d, delta),  # few ReLU patterns change (Lemma B.4)
+        d * np.log(m * L / delta),  # activations bounded on the whole sphere (Lemma 4.1)
+        tau ** (-2 / 3) * np.log(L / delta) / np.log(m),  # sparse vectors, at every layer (Lemma B.5)
+        gamma**-2 * d * np.log(1 / gamma),  # a margin on the whole sphere (Proposition C.5)
+        gamma**-2 * np.log(L / delta),  # and at every layer (Proposition C.5)
+        np.log(n / delta),  # balanced patterns at every sample (eq. 42)
+    )
+    return np.maximum.reduce(np.broadcast_arrays(*terms))[()]
 
 
 @_checked
