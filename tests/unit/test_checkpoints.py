@@ -3,11 +3,21 @@
 import logging
 import os
 import signal
+import sys
 import threading
+from functools import partial
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
+from overparam.errors import ParameterError
+from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring
+from overparam.models.deep_relu import ReLURuns
+from overparam.models.gated import GatedRuns
+from overparam.models.leaky import LeakyMLP
+from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.training import Checkpoint, SquaredLoss, gradient_descent, stochastic_gradient_descent
 from overparam.training import checkpoints as module
@@ -132,6 +142,92 @@ def test_finished_runs_are_kept_by_what_they_were_computed_from(tmp_path, monkey
     assert once(eta=0.06)[1] == 2
     monkeypatch.setenv("OVERPARAM_FINGERPRINT_CODE", "another")
     assert once()[1] == 2
+
+
+NETS = {
+    "two-layer, pre-activations": (TwoLayerReLU, (6, 30, 1.0), {}, {"seeds": [1]}),
+    "leaky, slope": (LeakyMLP, (6, 30, 1, 2), {"alphas": [0.1]}, {"alphas": [0.5]}),
+    "leaky, one layer": (LeakyMLP, (6, 30, 1, 1), {"alphas": [0.1]}, {"seeds": [1]}),
+    "deep, one layer": (ReLURuns, (6, 30, 1, 1), {}, {"seeds": [1]}),
+    "deep, residual": (ReLURuns, (6, 30, 1, 3), {"tau": 0.1}, {"tau": 0.2}),
+    "deep, scale": (ReLURuns, (6, 30, 1, 3), {}, {"kappa": 2.0}),
+    "residual": (ResidualRuns, (6, 30, 3), {"theta": 0.1}, {"theta": 0.2}),
+    "local": (LocalRuns, (ring(6, 3), 8, 1, 3), {"tau": 0.1}, {"tau": 0.2}),
+    "gated": (GatedRuns, ("grelu", 6, 30, 2), {}, {"seeds": [1]}),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_what_a_net_is_drawn_as_belongs_to_the_run(tmp_path, name):
+    """Its state alone begins alike: with zeros, or with the weights of the other layers."""
+    made, sizes, options, other = NETS[name]
+    x = X[:5].double()
+    y = torch.ones(5, dtype=torch.float64) if made in (TwoLayerReLU, ResidualRuns) else torch.ones(5, 1).double()
+    place = {} if made is GatedRuns else {"dtype": torch.float64}
+
+    def loss(options, saved):
+        net = made(*sizes, **{"seeds": [0], **place, **options})
+        return gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 3, checkpoint=saved, batched=False).loss
+
+    loss(options, Checkpoint(tmp_path / "net"))
+    expected = loss(options | other, None)
+    assert not torch.equal(loss(options, None), expected)
+    assert torch.equal(loss(options | other, Checkpoint(tmp_path / "net")), expected)
+
+
+def test_the_code_that_a_notebook_has_run_belongs_to_the_run(monkeypatch):
+    """Neither its parameters nor what comes later: a training goes on when the figure after it is mended."""
+    shell = SimpleNamespace(user_ns={})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+    def key(*cells):
+        shell.user_ns["In"] = ["", *cells]
+        return module.training_key([], [])
+
+    first = key("n = 1", "# Parameters\nn = 2", "def f(u):\n    return u", "train()")
+    assert key("n = 1", "# Parameters\nn = 3", "def f(u):\n    return u  # why", "train()", "train()") == first
+    assert key("n = 1", "# Parameters\nn = 2", "def f(u):\n    return -u", "train()") != first
+    assert key("n = 1", "k = 2", "def f(u):\n    return u", "train()") != key(
+        "n = 1", "k = 3", "def f(u):\n    return u", "train()"
+    )
+
+
+def test_all_that_a_log_depends_on_is_seen():
+    def helper(run, power):
+        return run**power
+
+    class Table:
+        def look(self, run):
+            return helper(run, 2)
+
+    def made(k, power=1):
+        powers = {"a": [power]}
+        return [
+            lambda run, k=k: run * k, partial(helper, power=k), lambda run: helper(run, powers["a"][0]),
+            lambda run: np.full(2, k), Table().look,
+        ]  # fmt: skip
+
+    def keys(logs):
+        return [module.training_key(*module.seen_by(log)) for log in logs]
+
+    same, other = [a == b for a, b in zip(keys(made(1)), keys(made(1)), strict=True)], keys(made(2, power=2))
+    assert all(same)
+    assert [a == b for a, b in zip(keys(made(1)), other, strict=True)] == [False] * 4 + [True]
+
+
+def test_another_number_of_threads_is_another_training(monkeypatch):
+    one = module.training_key([], [])
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    assert module.training_key([], []) != one
+
+
+@pytest.mark.parametrize("seconds", ["often", "nan", "-1"])
+def test_an_interval_that_is_no_time_is_refused_by_name(monkeypatch, seconds):
+    monkeypatch.setenv("OVERPARAM_CHECKPOINT_SECONDS", "")
+    assert Checkpoint("net").every == 30
+    monkeypatch.setenv("OVERPARAM_CHECKPOINT_SECONDS", seconds)
+    with pytest.raises(ParameterError, match="OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds"):
+        Checkpoint("net")
 
 
 def test_what_a_log_looks_at_belongs_to_the_run(tmp_path):

@@ -84,10 +84,16 @@ def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
 
     monkeypatch.setattr(descent, "_descend", watched)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
-    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
+    counts = []
+    monkeypatch.setattr(torch, "set_num_threads", counts.append)
     monkeypatch.setattr(memory, "budget", lambda device="cpu": int(2.5 * each))
     assert torch.equal(gradient_descent(net, x, loss, 0.1, 5).loss, expected)
     assert max(most) <= 2
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": int(1.5 * each))
+    most.clear(), counts.clear()
+    assert torch.equal(gradient_descent(net, x, loss, 0.1, 5).loss, expected)
+    assert max(most) == 1
+    assert counts == [1] * 4 + [4]  # alone as well each has one thread, and afterwards all are there again
     monkeypatch.setattr(memory, "budget", lambda device="cpu": each - 1)
     with pytest.raises(MemoryExceeded, match="a run needs"):
         gradient_descent(net, x, loss, 0.1, 5)

@@ -58,6 +58,7 @@ class LocalDescent:
         self.W = [nets.layer(l, run) for l in range(1, nets.L + 1)]
         self.bias = [nets.tau * nets.layer(BIASES + l, run) for l in range(1, nets.L)]
         self.B = nets.layer(LAST, run)
+        self.fixed = [nets.layer(0, run), nets.Q, nets.tau, self.B]
 
     @property
     def state(self):

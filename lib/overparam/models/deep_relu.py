@@ -192,6 +192,7 @@ class ReLUDescent:
         self.P = torch.zeros_like(self.first[..., : self.n, :])
         self.W = [start.W[l] for l in range(1, start.L)]  # W_2, .., W_L
         self.start, self.net = start, start.with_weights([None, *self.W])
+        self.fixed = [start.A, start.B, start.tau, held_out]  # what the run is drawn as, beside its state
         self._outputs = None  # at all training inputs and the current weights
 
     @property

@@ -162,6 +162,7 @@ class GatedDescent:
         self.W = [net.layer(run, k, x) for k in range(1, net.L + 1)]
         self._elsewhere = (None, None)  # the last inputs of `predict` and what never changes at them
         self.load(x)
+        self.fixed = [self.B, self.C, net.kind]  # what the run is drawn as, beside its state
         self._mark = self._gate_counts()
 
     def load(self, x):

@@ -62,6 +62,7 @@ class LeakyDescent:
     def __init__(self, A, W, B, slopes, x):
         self.A, self.B, self.slopes = A, B, slopes
         self.W = list(W.unbind(-3))
+        self.fixed = [A, self.W[0], B, slopes]  # what the run is drawn as, beside its state
         if A is not None:
             self.gramA = A.mT @ A
             self.V0 = self.W[0] @ A

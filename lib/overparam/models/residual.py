@@ -149,7 +149,7 @@ class ResidualDescent:
     """A `ResidualReLU` in training: the state that `gradient_descent` moves, and what can be logged on the way."""
 
     def __init__(self, net, x):
-        self.net, self.x = net, x
+        self.net, self.x, self.fixed = net, x, [net.theta]
         self.start = [W.clone() for W in net.W]
         self._forward = None  # (activations, patterns) at the current weights
 

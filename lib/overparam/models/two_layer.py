@@ -88,6 +88,7 @@ class _Descent:
         self.W0, self.inputs = W, x
         self.a, self.scale = a, W.shape[-2] ** -0.5
         self.positive = int((a[..., 0, :] if a.ndim > 1 else a).gt(0).sum())
+        self.fixed = [W, a]  # what the run is drawn as, beside its state
         self.Z = W.new_empty(*W.shape[:-1], len(x))
         self.initial = self.preactivations() > 0
 

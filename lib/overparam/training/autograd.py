@@ -77,9 +77,10 @@ def train(net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=N
     for weight in weights:  # a velocity of zero, there to be resumed
         optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight) if recipe.momentum else None
     curve = torch.zeros(recipe.epochs, dtype=torch.float64, device=x.device)
-    numbers, tensors = seen_by([look])
+    parts = [[type(part).__name__, vars(part)] for part in net.modules()]
+    numbers, tensors = seen_by(look, loss, parts)
     settings, tensors = [astuple(recipe), sorted(at), seed, numbers], [x, y, *(scale or ()), *tensors]
-    key = checkpoint and training_key(settings, [*tensors, *net.state_dict().values()])
+    key = checkpoint and training_key(settings, tensors)
     first, saved = checkpoint.load(None, key) if checkpoint else (0, {})
     states = _looks(saved)
     if first < 0:

@@ -1,20 +1,23 @@
 """Checkpoints of long trainings: a safetensors file per run, written atomically, never loaded where it does not fit."""
 
+import ast
 import contextlib
+import functools
 import hashlib
 import inspect
 import json
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
-from torch.utils._pytree import tree_leaves
 
 from ..errors import ParameterError
 
@@ -36,9 +39,11 @@ class Checkpoint:
 
     def __init__(self, stem, every=None, finished=None):
         self.stem, self._saved, self._took = Path(stem), {}, 0.0
-        given = os.environ.get("OVERPARAM_CHECKPOINT_SECONDS", "30") if every is None else every
+        given = (os.environ.get("OVERPARAM_CHECKPOINT_SECONDS") or "30") if every is None else every
         try:
             self.every = float(given)
+            if not self.every >= 0:
+                raise ValueError
         except ValueError as error:
             what = f"OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds, not {given!r}"
             raise ParameterError(what) from error
@@ -113,25 +118,66 @@ def _digest(key, step, tensors):
 def training_key(settings, tensors):
     """A digest of everything that a run's course depends on: settings (JSON), tensors (shape, dtype, bytes), and code.
 
-    The code is known by OVERPARAM_FINGERPRINT_CODE, where that is set, and by torch's version.
+    The code is the library's, by OVERPARAM_FINGERPRINT_CODE where that is set, torch's, by its version, and all that
+    the notebook has run so far but its parameters. The number of threads decides how sums round.
     """
-    code = os.environ.get("OVERPARAM_FINGERPRINT_CODE", "")
-    digest = hashlib.sha256(json.dumps([settings, torch.__version__, code], sort_keys=True).encode())
+    code = [os.environ.get("OVERPARAM_FINGERPRINT_CODE", ""), torch.__version__, torch.get_num_threads(), *_ran()]
+    digest = hashlib.sha256(json.dumps([settings, code], sort_keys=True).encode())
     for t in tensors:
         digest.update(f"{tuple(t.shape)}{t.dtype}".encode())
         digest.update(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
-def seen_by(functions):
-    """(code, numbers and words, tensors) of functions and what they refer to, for a `training_key`."""
-    settings, tensors = [], []
-    for function in filter(inspect.isfunction, functions):
-        settings += _bytecode(function.__code__)
-        found = inspect.getclosurevars(function)
-        values = [value for _, value in sorted({**found.nonlocals, **found.globals}.items())]
-        settings += [value for value in values if isinstance(value, int | float | str)]
-        tensors += [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+def _ran():
+    """The code of the cells that this kernel has run so far, without comments, repetitions and parameters."""
+    if "IPython" not in sys.modules or (shell := sys.modules["IPython"].get_ipython()) is None:
+        return []
+    cells = list(dict.fromkeys(shell.user_ns["In"]))
+    for i in [i for i, cell in enumerate(cells) if cell.startswith("# Parameters\n")][:1]:
+        del cells[i - 1 : i + 1]  # the literals, and what papermill gives in their place
+    return list(map(_without_comments, cells))
+
+
+@functools.cache
+def _without_comments(cell):
+    try:
+        return ast.unparse(ast.parse(cell))
+    except SyntaxError:
+        return cell
+
+
+def seen_by(*things):
+    """(code, numbers and words; tensors) of functions and values, and of what they refer to, for a `training_key`."""
+    settings, tensors, todo, done = [], [], list(things), set()
+    spaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
+    for thing in todo:  # which grows
+        if isinstance(thing, torch.Tensor):
+            tensors.append(thing)
+        elif isinstance(thing, np.ndarray) and thing.dtype.kind in "biuf":
+            tensors.append(torch.tensor(thing))
+        elif thing is None or isinstance(thing, bool | int | float | complex | str | np.generic):
+            settings.append(repr(thing))
+        elif id(thing) in done:
+            continue
+        elif isinstance(thing, dict):
+            todo += [*thing, *thing.values()]
+        elif isinstance(thing, list | tuple | range):
+            todo += thing
+        elif isinstance(thing, functools.partial):
+            todo += [thing.func, thing.args, thing.keywords]
+        elif inspect.ismethod(thing):
+            todo.append(thing.__func__)
+        elif inspect.isbuiltin(thing) or inspect.isclass(thing):
+            settings.append(thing.__qualname__)
+        elif inspect.isfunction(thing):
+            settings.append(thing.__qualname__)
+            found = inspect.getclosurevars(thing)
+            todo += [thing.__defaults__, thing.__kwdefaults__, found.nonlocals]
+            if any(thing.__globals__ is space for space in spaces):  # the library's code is known as a whole
+                settings += _bytecode(thing.__code__)
+                todo.append(found.globals)
+        done.add(id(thing))
     return settings, tensors
 
 

@@ -151,7 +151,7 @@ def _descend(training, run):
     eta = (training.eta if run is None else training.eta[run]).to(x)
     curve = torch.full((len(training.looks), *lead), float("nan"), dtype=x.dtype, device=x.device)
     tensors = {"loss": curve, **descent.state}
-    key = checkpoint and _key(training, run, type(descent).__name__, loss, tensors)
+    key = checkpoint and _key(training, run, descent, loss, tensors)
     first, saved = checkpoint.load(run, key) if checkpoint else (0, {})
     if first < 0:
         return saved
@@ -219,13 +219,13 @@ def subset(n, batch, seed, step):
     return epoch_order(n, seed, step)[:batch]
 
 
-def _key(training, run, name, loss, tensors):
-    """What a run's course depends on, with what its logs look at."""
-    eta = training.eta if run is None else training.eta[run]
-    kind = [type(loss).__name__, {name: value for name, value in vars(loss).items() if name != "y"}]
-    settings = [name, eta.tolist(), training.steps, str(training.looks), training.batches, kind, training.at]
-    numbers, tensors_seen = seen_by([training.log[name] for name in sorted(training.log)])
-    return training_key([settings, numbers], [training.x, loss.y, *tensors.values(), *tensors_seen])
+def _key(training, run, descent, loss, tensors):
+    """What a run's course depends on: what its net was drawn as, its loss, its steps, and what its logs look at."""
+    eta, kinds = training.eta if run is None else training.eta[run], [type(descent).__name__, type(loss).__name__]
+    settings = [*kinds, eta.tolist(), training.steps, str(training.looks), training.batches, training.at]
+    logs = [training.log[name] for name in sorted(training.log)]
+    numbers, seen = seen_by(*logs, vars(loss), descent.fixed)
+    return training_key([settings, numbers], [training.x, *tensors.values(), *seen])
 
 
 def _times(names, at, last):
@@ -267,7 +267,7 @@ def in_threads(work, runs, device, each=0):
     if runs is None:
         return [work(None)]
     threads = torch.get_num_threads() if device.type == "cpu" else 1
-    threads = memory.fitting(threads, each, "a run", device)
+    together = min(runs, memory.fitting(threads, each, "a run", device))
     if threads == 1 or runs == 1:
         return [work(run) for run in range(runs)]
 
@@ -276,7 +276,7 @@ def in_threads(work, runs, device, each=0):
         return work(run)
 
     try:
-        with deferred_interrupts(), ThreadPoolExecutor(min(threads, runs)) as pool:
+        with deferred_interrupts(), ThreadPoolExecutor(together) as pool:
             return list(pool.map(alone, range(runs)))
     finally:
         torch.set_num_threads(threads)
