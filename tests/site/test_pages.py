@@ -31,13 +31,17 @@ class Visitor:
         self.root, self.faults = root, []
         self.page = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=mode).new_page()
         self.page.on("request", self._request)
-        self.page.on("requestfailed", lambda r: self.faults.append(f"not there: {r.url}"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("console", lambda m: self.faults.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
 
     def _request(self, request):
         if urlsplit(request.url).scheme not in ("file", "data", "blob"):
             self.faults.append(f"asks for {request.url}")
+
+    def _failed(self, request):
+        if request.failure != "net::ERR_ABORTED":  # a font that was still on its way when the next page was opened
+            self.faults.append(f"not there: {request.url} ({request.failure})")
 
     def open(self, name):
         self.page.goto(f"file://{self.root}/{name}.html")
