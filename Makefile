@@ -62,8 +62,12 @@ lint: $(READY)
 clean:
 	rm -rf figures/smoke figures/custom logs .snakemake site/_build
 
+# A .venv that came here with a copy of the checkout runs the code of the original, and is made anew.
+ifneq ($(shell cat .venv/ready 2>/dev/null),$(CURDIR))
+.PHONY: .venv/ready
+endif
 .venv/ready: requirements.lock pyproject.toml
 	"$(BASE_PYTHON)" -m venv --clear .venv
 	.venv/bin/python -m pip install --quiet -r requirements.lock
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
-	@touch $@
+	@echo "$(CURDIR)" > $@

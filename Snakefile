@@ -52,6 +52,8 @@ rule notebook:
         runtime=lambda wildcards: 10 + declared("minutes", 10)(wildcards),
     params:
         python=sys.executable,
+        # not fewer on a machine with fewer cores: their number decides how sums round
+        threads=lambda wildcards, threads: max(threads, declared("threads", 1)(wildcards)),
     shell:
         "{params.python:q} -m overparam.run.cli run {wildcards.stem} --profile {wildcards.profile}"
-        " --threads {threads} --json > {log:q}"
+        " --threads {params.threads} --json > {log:q}"

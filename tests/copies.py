@@ -22,10 +22,10 @@ class Copy:
         own = {"PYTHONPATH": str(root / "lib"), "OMP_NUM_THREADS": "1", "COLUMNS": "400"}
         self.environment = inherited | own | environment
 
-    def start(self, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):
+    def start(self, *words, cwd=".", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root, env=self.environment | environment,
-            stdout=stdout, stderr=stderr, text=True,
+            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root / cwd, stdout=stdout, stderr=stderr,
+            env=self.environment | environment, text=True,
         )  # fmt: skip
 
     def run(self, *words, **environment):

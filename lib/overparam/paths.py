@@ -4,11 +4,15 @@ import os
 import tempfile
 from pathlib import Path
 
+for _name in ("OVERPARAM_FIGURES", "OVERPARAM_DATA"):  # kernels and jobs begin in other folders
+    if os.environ.get(_name):
+        os.environ[_name] = os.path.abspath(os.environ[_name])
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 CHECKS = NOTEBOOKS / "checks"
 PROFILES = NOTEBOOKS / "profiles.toml"
-FIGURES = Path(os.environ.get("OVERPARAM_FIGURES") or ROOT / "figures").absolute()
+FIGURES = Path(os.environ.get("OVERPARAM_FIGURES") or ROOT / "figures")
 DATA = ROOT / "data"
 CACHE = DATA / "cache"
 LOGS = ROOT / "logs"
@@ -24,4 +28,4 @@ def for_sockets():
 def mirror():
     """The read-only folder of data sets that `OVERPARAM_DATA` names, or None."""
     folder = os.environ.get("OVERPARAM_DATA")
-    return Path(folder).absolute() if folder else None
+    return Path(folder) if folder else None

@@ -158,17 +158,20 @@ def test_two_batches_at_once_share_the_work(project):
     assert (project.notebooks / "started").read_text() == "\n"
 
 
-JUMP = """
-import time
+ODD = """
+import pwd, time
 now, start = time.time, time.time()
 time.time = lambda: now() - 86400 * (now() > start + 0.5)
+def getpwuid(uid):
+    raise KeyError(uid)
+pwd.getpwuid = getpwuid
 """
 
 
 def test_an_odd_machine(project):
     """No home to write to, the plainest locale, an absurd thread count, and a clock that jumps, after the sources."""
     project.only("toy2020-fine", "toy2020-trains")
-    (project.root / "lib" / "sitecustomize.py").write_text(JUMP)
+    (project.root / "lib" / "sitecustomize.py").write_text(ODD)
     for path in project.notebooks.rglob("*.toml"):
         os.utime(path, (2**32, 2**32))
     (project.root / "a temporary folder of one's own, with a name that is too long for the address of a socket").mkdir()
@@ -180,3 +183,83 @@ def test_an_odd_machine(project):
     assert code == 0, out + err
     code, out, err = project.run("figures", **odd)
     assert (code, "2 of 2 notebooks are up to date" in out) == (0, True), err
+    project.smoke(width=6)
+    del project.environment["HOME"]
+    code, out, err = project.run("figures", XDG_CACHE_HOME="")
+    assert code == 0, out + err
+    assert not (project.root / "~").exists()
+
+
+@pytest.mark.parametrize("words", [["figures"], ["run", "toy2020-draws"]])
+def test_nothing_of_the_users_gets_into_a_record(project, words):
+    """Another's kernel of the same name, a module called like a library, a style; folders named from where one is."""
+    project.only("toy2020-draws")
+    assert project.run(*words)[0] == 0
+    (picture,) = (content for name, content in project.folder("toy2020-draws").items() if name.endswith("png"))
+    kernel, style = project.root / "own" / "kernels" / "python3", project.root / "own" / "matplotlibrc"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text('{"argv": ["/bin/false"], "display_name": "x", "language": "python"}')
+    style.write_text("axes.facecolor: red\n")
+    (project.notebooks / "torch.py").write_text("1 / 0")
+    own = {"JUPYTER_PATH": str(kernel.parents[1]), "MATPLOTLIBRC": str(style), "OVERPARAM_FIGURES": "elsewhere"}
+    code, out, err = project.run(*words, cwd="own", **own)
+    assert code == 0, out + err
+    drawn = project.root / "own" / "elsewhere" / "smoke" / "toy2020-draws"
+    assert (drawn / "a.png").read_bytes() == picture
+    assert "1 of 1 notebooks are up to date" in project.run("figures", cwd="own", **own)[1]
+    record = json.loads((drawn / "result.json").read_text())
+    assert record["device"].startswith("CPU, 1 threads")
+
+
+def test_sources_that_change_while_a_run_waits_or_begins(project):
+    """The edited notebook of a second run, and its record, are not those of the sources before and after."""
+    path, table = project.notebooks / "toy2020-slow.ipynb", project.notebooks / "profiles.toml"
+    original = path.read_text()
+    project.smoke(seconds=5.0)
+    first = project.start("run", "toy2020-slow")
+    wait_for((project.notebooks / "started").exists, "the first run")
+    project.smoke(seconds=0.1)
+    second = project.start("run", "toy2020-slow")
+    wait_for(lambda: "waiting for the end" in second.stderr.readline(), "the second run")
+    path.write_text(original.replace("value = 0.5", "value = 0.25"))
+    for run in (first, second):
+        run.communicate(timeout=SECONDS)
+        assert run.returncode == 0
+    assert json.loads(project.record("toy2020-slow"))["checks"][0]["value"] == 0.25
+    assert '"stale": false' in project.run("list", "--json")[1]
+    path.write_text(original)
+    assert '"stale": false' not in project.run("list", "--json")[1]
+
+    fine = project.notebooks / "toy2020-fine.ipynb"
+    fine.write_text(
+        fine.read_text().replace(
+            "from overparam.record", "open('profiles.toml', 'a').write('# ')\\nfrom overparam.record"
+        )
+    )
+    code, _, err = project.run("run", "toy2020-fine")
+    assert (code, "sources were written to" in err) == (1, True), err
+    assert table.read_text().endswith("# ")
+    assert project.record("toy2020-fine") is None
+
+
+def test_nothing_stays_in_the_temporary_folder(project):
+    project.smoke(seconds=600.0)
+    own = project.root / "t"
+    own.mkdir()
+    for how, expected in ((signal.SIGKILL, -9), (signal.SIGHUP, 129)):
+        run = project.start("run", "toy2020-slow", TMPDIR=str(own))
+        wait_for((project.notebooks / "started").exists, "the notebook")
+        (project.notebooks / "started").unlink()
+        run.send_signal(how)
+        assert run.communicate(timeout=SECONDS)[1].startswith("terminated; finished" if how == signal.SIGHUP else "")
+        assert run.returncode == expected
+        wait_for(lambda: not project.processes(), "the end of all processes")
+    assert list(own.iterdir()) == []
+
+
+def test_few_cores_do_not_mean_fewer_threads(project):
+    project.only("toy2020-fine")
+    (project.notebooks / "profiles.toml").write_text("[toy2020-fine.laptop]\nwidth = 7\n")
+    code, out, err = project.run("figures", "--profile", "laptop", "--cores", "1")
+    assert code == 0, out + err
+    assert json.loads(project.record("toy2020-fine", "laptop"))["device"].startswith("CPU, 2 threads")

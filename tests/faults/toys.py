@@ -51,6 +51,10 @@ CELLS = {
         'saved = Checkpoint(claim.checkpoints / "net", every=0)\n'
         'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 10, checkpoint=saved)\nvalue = 0.5'
     ),
+    "toy2020-draws": (
+        'import torch\nfrom overparam.record.plots import figure\nfig, axes = figure()\n'
+        'axes[0, 0].plot(torch.arange(3))\nclaim.figure(fig, "a")\nvalue = 0.5'
+    ),
     "toy2020-data": 'from overparam.data import load\nload("mnist", n_train=width, n_test=1)\nvalue = 0.5',
 }  # fmt: skip
 PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5'

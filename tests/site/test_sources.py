@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup
 
 from overparam import paths
 from overparam.errors import ClaimError, OverparamError
+from overparam.run import runner
 from overparam.run.site import pages, records
 from overparam.run.site.build import write_sources
 
@@ -15,8 +16,9 @@ CLAIM = "arora2019-fig1-convergence-labels"
 
 
 @pytest.fixture
-def copied(figures):
-    """A function that puts a copy of one record, with changes, at a size."""
+def copied(figures, monkeypatch):
+    """A function that puts a copy of one record, with changes that count as its run's own, at a size."""
+    monkeypatch.setattr(runner, "damaged", lambda *_: [])
     source = paths.ROOT / "figures" / "laptop" / CLAIM
 
     def put(profile="laptop", **changed):
@@ -77,6 +79,19 @@ def test_a_record_that_cannot_be_shown_is_named(changed, copied, figures, tmp_pa
     copied(**changed)
     with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json cannot be shown"):
         write_sources(tmp_path / "source", figures)
+
+
+def test_a_record_that_its_run_did_not_write_is_no_page_and_one_of_other_sources_says_so(copied, figures, monkeypatch):
+    folder = copied(fingerprint="of other sources")
+    (entry,) = [e for e in records.load(figures) if e.spec.id == CLAIM]
+    assert entry.best.stale
+    page = pages.claim_page(
+        pages.environment(), entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", "")
+    )
+    assert "made from other sources than the present ones" in page
+    monkeypatch.undo()
+    with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json is not what its run wrote"):
+        records.load(folder.parents[1])
 
 
 def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):

@@ -59,6 +59,9 @@ class Claim:
         lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
         self.runs = lasting if self.folder.parent.name in ("desk", "paper") else None
         self.device, self.seeds = prepared(self.parameters)
+        began = os.environ.get("OVERPARAM_STATE")
+        if began and began != provenance.settled(self.spec.path):
+            raise ClaimError(f"{claim_id}: sources were written to, or are others, since its run began; run it again")
         os.environ["OVERPARAM_FINGERPRINT_CODE"] = provenance.library(self.spec.path)  # for keys of checkpoints
         if same and (self.device.type != "cpu" or not self._resources.get("gpu")):  # a CPU tries what a GPU needs
             what = f"{self.spec.notebook} at {self.profile} size"
@@ -201,7 +204,7 @@ class Claim:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._series:
             buffer = io.BytesIO()
-            np.savez_compressed(buffer, **self._series)
+            np.savez_compressed(buffer, **dict(sorted(self._series.items())))
             self._files["series.npz"] = buffer.getvalue()
         files = self._files | {"result.json": (json.dumps(record, indent=1) + "\n").encode()}
         write_together({self.folder / name: content for name, content in files.items()})

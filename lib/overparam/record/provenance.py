@@ -34,11 +34,11 @@ def versions():
 
 
 def git_revision():
-    """The commit, with `-dirty` where tracked files other than figures differ from it; None outside a git checkout."""
+    """The commit, with `-dirty` where files other than figures differ from it or are new; None outside a checkout."""
     commit = _git("rev-parse", "--short=12", "HEAD")
-    if commit is None:
+    if commit is None or Path(_git("rev-parse", "--show-toplevel")).resolve() != paths.ROOT:  # another project's
         return None
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)figures")
+    changed = _git("status", "--porcelain", "--", ".", ":(exclude)figures")
     return commit + ("-dirty" if changed else "")
 
 
@@ -67,6 +67,27 @@ def fingerprint(notebook, parameters, deciding):
 def library(notebook):
     """A digest of the library alone, as far as a notebook reaches it: trainings go on while it stays the same."""
     return hashlib.sha256("\n".join(_reached_sources(_code(notebook))).encode()).hexdigest()
+
+
+def refresh():
+    """Forget what was read of the sources."""
+    for known in (_definitions, _modules, _data_sets):
+        known.cache_clear()
+
+
+def state(notebook):
+    """A digest of where all sources lie and when each was written last: whether somebody writes while they are read."""
+    tables = [paths.PROFILES, *paths.CHECKS.glob("*.toml"), *PACKAGE.rglob("*.toml")]
+    found = [(file, file.stat()) for file in sorted([Path(notebook), *tables, *PACKAGE.rglob("*.py")])]
+    written = [[str(file), status.st_ctime_ns, status.st_ino] for file, status in found]
+    return hashlib.sha256(json.dumps(written).encode()).hexdigest()
+
+
+def settled(notebook):
+    """The `state` once all modules that a notebook reaches are imported: what is written later changes nothing."""
+    for module in sorted({module for module, _ in reached(_code(notebook))} - _NEUTRAL - {""}):
+        importlib.import_module(module)
+    return state(notebook)
 
 
 def _code(notebook):

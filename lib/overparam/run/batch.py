@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import getpass
 import importlib.util
 import json
 import os
@@ -41,7 +42,7 @@ def run(profile, stems, cores=None, extra=(), on_event=print):
     ]  # fmt: skip
     process = subprocess.Popen(
         ["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, start_new_session=True, env=os.environ | _cache(),
+        text=True, start_new_session=True, env=os.environ | _home(),
     )  # fmt: skip
     told, stopped = {}, threading.Event()
 
@@ -83,12 +84,13 @@ def _where(extra, count, cores):
     return ["--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60", "--quiet", "host", "reason"]
 
 
-def _cache():
-    """Another place for Snakemake's cache where the home is read-only."""
+def _home():
+    """Another home and name for Snakemake, and another place for its cache, where there is none or it is read-only."""
     try:
-        writable(Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")))
-    except RunFailed:
-        return {"XDG_CACHE_HOME": str(paths.LOGS / "cache")}
+        getpass.getuser()
+        writable(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"))
+    except (RunFailed, RuntimeError, KeyError, OSError):
+        return {"XDG_CACHE_HOME": str(paths.LOGS / "cache"), "HOME": str(paths.LOGS), "LOGNAME": str(os.getuid())}
     return {}
 
 

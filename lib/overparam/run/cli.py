@@ -230,14 +230,16 @@ def _in_words(error):
     return error.strerror + (f": {error.filename}" if error.filename else "")
 
 
-def _terminated(*_):
+def _terminated(number, _):
     os.write(2, b"terminated; finished notebooks are kept, run again to go on\n")
-    raise SystemExit(128 + signal.SIGTERM)
+    raise SystemExit(128 + number)
 
 
 def main():
     """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not under nohup
+        signal.signal(signal.SIGHUP, _terminated)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell has started us in the background
     try:
         code = app(standalone_mode=False)

@@ -41,7 +41,8 @@ class Records(NamedTuple):
 def at_revision(revision, root=None):
     """The Records committed at a git revision. Raises ParameterError where git does not know it."""
     root = root or paths.ROOT
-    if _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
+    own = Path(_git(root, "rev-parse", "--show-toplevel").stdout.decode().strip()) == root.resolve()
+    if not own or _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
         raise ParameterError(f"git knows no revision {revision!r} in {root}")
     packed = _git(root, "archive", f"{revision}^{{commit}}", "figures").stdout
     with tarfile.open(fileobj=io.BytesIO(packed or EMPTY)) as archive:

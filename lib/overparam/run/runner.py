@@ -80,12 +80,16 @@ def run(claim_id, profile, overrides=None, threads=None):
     notebook is being run already, and takes that run's record if it is of the same sources. Raises RunFailed where
     the notebook raised or its kernel died; its log then stays in `logs/`.
     """
-    spec, parameters, resources, folder = plan(claim_id, profile, overrides)
-    environment = {"OVERPARAM_FINGERPRINT": fingerprint(claim_id, profile, overrides)}
+    spec, _, _, folder = plan(claim_id, profile, overrides)
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
     writable(paths.FIGURES / folder)
     writable(log.parent)
     with _turn(log) as waited:
+        checks.registry.cache_clear()  # the sources may have changed in the meantime
+        provenance.refresh()
+        environment = {"OVERPARAM_STATE": provenance.state(spec.path)}
+        spec, parameters, resources, _ = plan(claim_id, profile, overrides)
+        environment["OVERPARAM_FINGERPRINT"] = fingerprint(claim_id, profile, overrides)
         if not (waited and folder == profile and not stale(claim_id, profile)):
             _run(spec, parameters, folder, log, threads or resources["threads"], environment)
     return record(claim_id, folder)
@@ -142,9 +146,9 @@ def _attempt(log):
 
 @contextlib.contextmanager
 def _staged(folder):
-    """An empty folder for the outputs of one run, beside those that they will replace."""
+    """An empty folder of one run's own, as its lock is held: for its outputs, or for its kernel."""
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     try:
         yield folder
     finally:
@@ -188,16 +192,15 @@ def _install(staged, target):
             old.unlink()
 
 
-def damaged(claim_id, profile):
-    """Those of a claim's outputs that are not what its run wrote: paths. Older runs did not say what they wrote."""
-    folder = paths.FIGURES / profile
+def damaged(claim_id, profile, figures=None):
+    """Those of a claim's outputs that are not what its run wrote: paths; figures: default where runs write to."""
+    folder = (figures or paths.FIGURES) / profile
     path = folder / checks.spec(claim_id).notebook / "notebook.ipynb"
     if not path.exists():
         return []
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if (wrote := content["metadata"].get("overparam")) is None:
-            return []
+        wrote = content["metadata"]["overparam"]
         if wrote.pop("itself") != _sha256(_text(content).encode()):
             return [path]
         outputs = [(folder / name, digest) for name, digest in wrote["outputs"].items()]
@@ -231,12 +234,22 @@ def _execute(spec, parameters, partial, log, threads, environment):
     os.environ.update(environment | counts, OMP_WAIT_POLICY="PASSIVE")
     logging.getLogger("asyncio").disabled = True  # which shows a traceback where an interrupt leaves a cell behind
     try:
-        with tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as sockets:
+        own = _sha256(f"{os.getuid()} {log}".encode())[:12]
+        with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as sockets:
             # Free TCP ports and the default socket names race between kernels that start together.
             # A kernel that is interrupted is told to end by force after half of the waiting time.
-            manager = {"transport": "ipc", "ip": f"{sockets}/kernel", "shutdown_wait_time": 2 * PATIENCE}
-            # The defaults lie in the home, which may be read-only, or hold startup files that change results.
-            os.environ.update(JUPYTER_RUNTIME_DIR=sockets, IPYTHONDIR=sockets)
+            manager = {"transport": "ipc", "ip": f"{sockets}/kernel", "connection_file": f"{sockets}/kernel.json"}
+            manager["shutdown_wait_time"] = 2 * PATIENCE
+            # The kernel is this interpreter, whatever others are called like it, and imports nothing from its folder.
+            # The defaults lie in the home, which may be read-only, or hold startup files and styles.
+            (sockets / "kernels" / "python3").mkdir(parents=True)
+            start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            start.append("--InteractiveShellApp.ignore_cwd=True")
+            kernel = json.dumps({"argv": start, "display_name": "", "language": "python"})
+            (sockets / "kernels" / "python3" / "kernel.json").write_text(kernel)
+            (sockets / "matplotlibrc").touch()
+            folders = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(sockets))
+            os.environ.update(folders, MATPLOTLIBRC=str(sockets / "matplotlibrc"))
             papermill.execute_notebook(
                 _literally(spec.path), _literally(partial), parameters,
                 kernel_name="python3", language="python", cwd=paths.NOTEBOOKS,
@@ -308,10 +321,10 @@ def notebooks(profile, claim_ids=()):
         raise ParameterError(f"unknown profile {profile!r}; there are {', '.join(checks.PROFILES)}")
     stems = dict.fromkeys(checks.spec(i).notebook for i in (claim_ids or checks.registry()))
     existing = [stem for stem in stems if checks.spec(stem).path.exists()]
-    return existing if claim_ids else [stem for stem in existing if _defines(stem, profile)]
+    return existing if claim_ids else [stem for stem in existing if defines(stem, profile)]
 
 
-def _defines(stem, profile):
+def defines(stem, profile):
     try:
         checks.profile_parameters(stem, profile)
     except ParameterError:
@@ -332,7 +345,7 @@ def overview():
 
 def _state(claim_id, profile):
     try:
-        if not _defines(claim_id, profile):
+        if not defines(claim_id, profile):
             return {"verdict": None, "stale": None}
         stored = record(claim_id, profile)
         state = {"verdict": stored and stored["verdict"], "stale": stale(claim_id, profile)}

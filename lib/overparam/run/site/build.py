@@ -1,5 +1,6 @@
 """Writes the sources of the site and hands them to Sphinx."""
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -18,18 +19,27 @@ THUMBNAIL = 320  # pixels across: twice the width on the page, for screens with 
 def build(target=None, figures=None, jobs=2):
     """Build the site into `target`/html from the records in `figures`; return the folder of pages.
 
-    No notebook runs and no network is used. Raises RunFailed with Sphinx's words where it warns of anything.
+    No notebook runs and no network is used. It is built in `target`/new, and replaces the last one when it is whole; a
+    second build waits. Raises RunFailed with Sphinx's words where it warns of anything.
     """
     target, figures = Path(target or paths.SITE / "_build"), Path(figures or paths.ROOT / "figures")
-    shutil.rmtree(target, ignore_errors=True)
-    source, html = target / "source", target / "html"
-    write_sources(source, figures)
-    command = [sys.executable, "-m", "sphinx", "-q", "-j", str(jobs), "-b", "html", "-W", "--keep-going"]
-    command += ["-d", str(target / "doctrees"), str(source), str(html)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        lines = "\n".join(done.stderr.strip().splitlines()[-20:])
-        raise RunFailed(f"the site in {html} has faults:\n{lines}")
+    html, new, old = target / "html", target / "new", target / "old"
+    target.mkdir(parents=True, exist_ok=True)
+    with open(target / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(new, ignore_errors=True)
+        write_sources(new / "source", figures)
+        command = [sys.executable, "-m", "sphinx", "-q", "-j", str(jobs), "-b", "html", "-W", "--keep-going"]
+        command += ["-d", str(new / "doctrees"), str(new / "source"), str(new / "html")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            lines = "\n".join(done.stderr.strip().splitlines()[-20:])
+            raise RunFailed(f"the site in {new / 'html'} has faults:\n{lines}")
+        shutil.rmtree(old, ignore_errors=True)
+        if html.exists():
+            html.rename(old)
+        (new / "html").rename(html)
+        shutil.rmtree(old, ignore_errors=True)
     return html
 
 

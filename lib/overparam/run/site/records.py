@@ -12,6 +12,7 @@ from PIL.Image import DecompressionBombError
 
 from ...errors import ClaimError
 from ...record import checks, render
+from .. import runner
 
 UNRUN = "not run"
 COMMITTED = checks.PROFILES[1:]
@@ -22,12 +23,16 @@ _FILE = re.compile(r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII)  # n
 
 @dataclass(frozen=True)
 class Version:
-    """A claim's executed notebook at one profile; at smoke size it has no record, and decides nothing."""
+    """A claim's executed notebook at one profile; at smoke size it has no record, and decides nothing.
+
+    stale: whether the record was made from other sources than the present ones.
+    """
 
     profile: str
     notebook: Path
     record: dict | None = None
     folder: Path | None = None
+    stale: bool = False
 
     @property
     def verdict(self):
@@ -77,7 +82,10 @@ class Entry:
 
 
 def load(figures):
-    """Entries of all registered claims; figures: the folder of committed records. Raises ClaimError if unreadable."""
+    """Entries of all registered claims; figures: the folder of committed records.
+
+    Raises ClaimError where a record is not readable, or not what its run wrote.
+    """
     return [Entry(spec, _versions(spec, Path(figures))) for spec in checks.registry().values()]
 
 
@@ -87,7 +95,10 @@ def _versions(spec, figures):
         folder, notebook = figures / profile / spec.id, figures / profile / spec.notebook / "notebook.ipynb"
         if (folder / "result.json").exists() and notebook.exists():
             record = complete(read_json(folder / "result.json"), folder / "result.json")
-            versions[profile] = Version(profile, notebook, record, folder)
+            for wrong in runner.damaged(spec.id, profile, figures):
+                raise ClaimError(f"{wrong} is not what its run wrote; run the claim again")
+            wanted = runner.defines(spec.id, profile) and runner.fingerprint(spec.id, profile)
+            versions[profile] = Version(profile, notebook, record, folder, record["fingerprint"] != wanted)
     if not versions and spec.path.exists() and checks.is_as_stored(spec.id):
         versions["smoke"] = Version("smoke", spec.path)
     return versions
