@@ -221,5 +221,7 @@ def test_any_sequence():
     end = time.monotonic() + float(os.environ.get("OVERPARAM_MISCHIEF", 0))
     quiet = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck), "derandomize": False}
     while time.monotonic() < end:
-        chosen = settings(max_examples=1, stateful_step_count=25, phases=[Phase.generate], verbosity=Verbosity.verbose, **quiet)
+        chosen = settings(
+            max_examples=1, stateful_step_count=25, phases=[Phase.generate], verbosity=Verbosity.verbose, **quiet
+        )
         run_state_machine_as_test(Mischief, settings=chosen)
