@@ -15,6 +15,7 @@ from toys import complains
         (["run", "toy2020-fine", "-p", "widht=3"], ["unknown parameter 'widht'", "width"]),
         (["run", "toy2020-fine", "-p", "rate=fast"], ["rate must be float", "'fast'"]),
         (["run", "toy2020-fine", "-p", "width=0"], ["width must be at least 1, not 0"]),
+        (["run", "toy2020-fine", "-p", "seed=4294967296"], ["seed must be in [0, 4294967295]"]),
         (["run", "toy2020-fine", "-p", "profile=paper"], ["--profile"]),
         (["run", "toy2020-fine", "-p", "width"], ["name=value"]),
         (["figures", "--profile", "huge"], ["unknown profile 'huge'"]),

@@ -47,7 +47,7 @@ from overparam import paths
 from overparam.run import runner
 from overparam.run.site import records
 (entry,), (row,) = records.load(paths.FIGURES), runner.overview()
-print(json.dumps([row["profiles"]["laptop"], entry.best and [entry.verdict, entry.best.stale]]))
+print(json.dumps([row["profiles"]["laptop"], entry.best.record and [entry.verdict, entry.best.stale]]))
 """
 RANDOM = st.randoms(use_true_random=False)
 

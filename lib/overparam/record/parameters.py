@@ -67,7 +67,8 @@ def _in_range(name, value, allowed):
     if isinstance(value, bool | str):
         return
     least = -math.inf if isinstance(value, float) else 0 if name.endswith("seed") else 1
-    low, high = allowed or (least, math.inf)
+    most = 2**32 - 1 if name.endswith("seed") else math.inf  # what all generators take, and products with it as well
+    low, high = allowed or (least, most)
     if not low <= value <= high:
         wanted = f"at least {low}" if high == math.inf else f"in [{low}, {high}]"
         raise ParameterError(f"{name} must be {wanted}, not {value}")
