@@ -8,7 +8,6 @@ f = vᵀx_{L+1} with v = (1, .., 1, −1, .., −1); W_l has entries N(0, 2/m). 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import erf
 
 from ..errors import ParameterError
 from ._arguments import AT_LEAST_0, AT_LEAST_1, POSITIVE, UP_TO_1, checker
@@ -17,7 +16,7 @@ _checked = checker(
     {
         "m": (lambda v: v >= 2, "at least 2"),  # v has as many +1 as -1
         "n d L K l": AT_LEAST_1,
-        "tau theta k s h beta xnorm": AT_LEAST_0,
+        "tau theta k s h xnorm": AT_LEAST_0,
         "eta": POSITIVE,
         "ES abar": (lambda v: (v >= 0) & (v <= 1), "between 0 and 1"),
         "delta gamma eps": UP_TO_1,
@@ -296,18 +295,6 @@ def ref_norm_wide(theta, L):
         push = step * np.sqrt(square / np.pi)
         square, mean = (1 + step**2) * square + 2 * push * mean, mean + push
     return np.sqrt(square)[()]
-
-
-@_checked
-def ref_near_zero(m, beta, xnorm):
-    """m erf(β√m/(2‖x_{l−1}‖)), the expected number of a layer's neurons with |w_{l,j}ᵀx_{l−1}| ≤ β.
-
-    Ours: the pre-activations are N(0, 2‖x_{l−1}‖²/m). For small β it is m^(3/2) β/(√π ‖x_{l−1}‖). xnorm:
-    ‖x_{l−1}‖.
-    """
-    if np.any(xnorm == 0):
-        raise ParameterError("xnorm must be positive")
-    return m * erf(beta * np.sqrt(m) / (2 * xnorm))
 
 
 @_checked

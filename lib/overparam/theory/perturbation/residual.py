@@ -44,8 +44,8 @@ def along(net, x, directions, taus):
     """The nets with weights W_l + tau D_l, at T radii taus; x: (n, d).
 
     Returns {"flips": shares of the patterns that differ, (T, n, L + 1), "shifts": |x_l' - x_l|, (T, n, L + 1),
-    "h": h of Lemma 4.2, from norms by `spectral_norm`, (T, 1), "f": f(x), (n,), "moved f": (T, n), "linear":
-    <grad f(x), D>, (n,)}.
+    "sums": what bounds them in Lemma B.4 with C_2 = 1, from norms by `spectral_norm`, (T, 1, L + 1), "h": its last,
+    that of Lemma 4.2, (T, 1), "f": f(x), (n,), "moved f": (T, n), "linear": <grad f(x), D>, (n,)}.
     """
     start = net.forward(x)
     factors, directions = net.factors(x, forward=start), iter(directions)
@@ -61,7 +61,7 @@ def along(net, x, directions, taus):
     after = net.forward(x.expand(len(taus), *x.shape), change)
     return {
         **_compared(after, start),
-        "h": radii[:, 0] * _weighted(net, norms),
+        **_sums(net, [radii[..., 0] * norm for norm in norms]),
         **{"f": start[0][-1] @ net.v, "moved f": after[0][-1] @ net.v, "linear": sum(linear)},
     }
 
@@ -73,9 +73,11 @@ def _compared(after, start):
     return {"flips": torch.stack(flipped, -1), "shifts": torch.stack(shifts, -1)}
 
 
-def _weighted(net, norms):
-    """h = n_1 + theta sum_{l=2..L} n_l + n_{L+1} of norms n_l, a list of L + 1 tensors; theta = 1 for a plain net."""
-    return sum(norm * (net.theta if net.skips(l) else 1) for l, norm in enumerate(norms))
+def _sums(net, norms):
+    """{"sums": n_1 + theta sum_{r=2..l} n_r, + n_{L+1} at l = L + 1, (..., L + 1), "h": the last} of norms n_l."""
+    weighted = [norm * (net.theta if net.skips(l) else 1) for l, norm in enumerate(norms)]
+    sums = torch.stack(weighted, -1).cumsum(-1)
+    return {"sums": sums, "h": sums[..., -1]}
 
 
 class FlipAttack:
@@ -100,9 +102,9 @@ class FlipAttack:
         self.inputs = [x, *activations]
 
     def responses(self):
-        """As `along` gives them: {"flips", "shifts" (T, n, L + 1), "h" (T, n)}, h being that of the changes."""
+        """As `along` gives them: {"flips", "shifts", "sums" (T, n, L + 1), "h" (T, n)}, of the norms of the changes."""
         norms = [d.norm(dim=-1) / h.norm(dim=-1) for d, h in zip(self.deltas, self.inputs, strict=False)]
-        return {**_compared((self.inputs[1:], self.patterns), self._start), "h": _weighted(self.net, norms)}
+        return {**_compared((self.inputs[1:], self.patterns), self._start), **_sums(self.net, norms)}
 
     def output_vectors(self):
         """Yields (l, (H_l^{L+1})^T v), l = L + 1..2, of the changed nets, (T, n, m). Source: Lemma B.5."""
@@ -113,6 +115,33 @@ class FlipAttack:
             step = masked @ self.net.W[l].mT + h * reach
             g = torch.add(g, step, alpha=self.net.theta) if self.net.skips(l) else step
             yield l + 1, g
+
+
+def stretched(net, x, taus, rounds=4):
+    """As `along` gives them, for nets whose last activation moves far for each input: {"flips", "shifts", "sums", "h"}.
+
+    Every W_l changes by tau h_l u_l^T/|h_l|, h_l the activation of the changed net below. The unit vectors u_l pull
+    x_{L+1} along the shift of the round before, at first along itself: power iteration on the net linear at the start.
+    """
+    radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
+    start, after = net.forward(x), None
+    for _ in range(rounds):
+        away = start[0][-1].expand(len(taus), *x.shape[:1], -1) if after is None else after[0][-1] - start[0][-1]
+        pulls = [pull / pull.norm(dim=-1, keepdim=True) for pull in _pulls(net, start[1], away)]
+        push = lambda l, h, z, pulls=pulls: radii * h.norm(dim=-1, keepdim=True) * pulls[l]  # noqa: E731
+        after = net.forward(x.expand(len(taus), *x.shape), push)
+    return {**_compared(after, start), **_sums(net, [radii[..., 0].expand(-1, len(x))] * (net.L + 1))}
+
+
+def _pulls(net, patterns, q):
+    """d(q . x_{L+1})/d(W_l^T x_{l-1}) of the layers l = 1..L + 1, up to theta, for given patterns."""
+    pulls = []
+    for l in reversed(range(net.L + 1)):
+        pulls.append(q * patterns[l])
+        if l:
+            step = pulls[-1] @ net.W[l].mT
+            q = torch.add(q, step, alpha=net.theta) if net.skips(l) else step
+    return pulls[::-1]
 
 
 def sparse_suprema(g, sparsities):
