@@ -13,7 +13,7 @@ from overparam.errors import ParameterError
 from overparam.experiments import frei2019 as experiments
 from overparam.models.residual import ResidualReLU, theta_of
 from overparam.theory.perturbation import residual as near
-from overparam.theory.perturbation.attacks import PAST_ZERO, flips
+from overparam.theory.perturbation.attacks import PAST_ZERO
 from overparam.theory.perturbation.residual import FlipAttack
 
 D, M, DEPTH = 5, 40, 4
@@ -182,22 +182,42 @@ def test_the_aligned_change_is_a_change_of_its_norm_and_adds_the_first_term():
     np.testing.assert_allclose(gained, tau * (2000 / 2) ** 0.5, rtol=0.1)
 
 
-def test_the_last_layers_residual_is_that_of_the_changed_net():
-    """Mirrored, z_j to -z_j, the chosen pre-activations bend f by |z_j| each."""
-    net, x = net_of("1/L", m=400), inputs(3)
-    measured = experiments.last_layer(net, x, TAUS)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("first", [1, DEPTH + 1])
+def test_what_mirrored_nets_bend_is_that_of_the_changed_net(rule, first):
+    """Layer by layer by hand, with derivatives by autograd; in the last layer each mirrored z_j bends f by |z_j|."""
+    net, x = net_of(rule, m=100), inputs(3)
+    residuals, h = near.mirrored(net, x, TAUS, first)
     for (t, tau), i in itertools.product(enumerate(TAUS), range(3)):
-        point = x[i : i + 1]
-        h = net.forward(point)[0][-2][0]
-        z = h @ net.W[-1]
-        chosen = flips(z, z.abs().where(net.v > 0, torch.inf), tau * h.norm() / 2) != 0
-        change = torch.outer(h, torch.where(chosen, -2 * z, 0)) / h.square().sum()
-        changes = [*(torch.zeros_like(W) for W in net.W[:-1]), change]
-        exact = near.moved(net, changes).outputs(point) - net.outputs(point) - linear_change(net, point, changes)
-        assert exact.item() == pytest.approx(z[chosen].abs().sum().item())
-        assert measured["residual"][t, i].item() == pytest.approx(exact.item())
-        assert measured["h"][t, i].item() == pytest.approx(change.norm().item())
-        assert 0 < measured["h"][t, i] <= tau
+        point, below, changes = x[i : i + 1], x[i], []
+        for l, W in enumerate(net.W):
+            start = net.forward(point)[0][l].requires_grad_()
+            b = torch.autograd.grad(_from_layer(net, start, l), start)[0][0]
+            z = below @ W
+            order, budget, delta = (z.abs() / b).argsort(), (tau * below.norm()) ** 2, torch.zeros_like(z)
+            for j in [j for j in order if b[j] > 0 and l + 1 >= first]:
+                budget = budget - 4 * z[j] ** 2
+                if budget < 0:
+                    break
+                delta[j] = -2 * z[j]
+            changes.append(torch.outer(below, delta) / below.square().sum())
+            assert changes[-1].norm() <= tau
+            moved = near.moved(net, [*changes, *(torch.zeros_like(V) for V in net.W[l + 1 :])])
+            below = moved.forward(point)[0][l][0]
+        exact = moved.outputs(point) - net.outputs(point) - linear_change(net, point, changes)
+        assert residuals[t, i].item() == pytest.approx(exact.item(), rel=1e-6)
+        assert h[t, i].item() == pytest.approx(compared(net, moved, point)[2])
+        if first > 1:
+            bent = (net.forward(point)[0][-2] @ net.W[-1])[0][delta != 0]
+            assert exact.item() == pytest.approx(bent.abs().sum().item())
+
+
+def _from_layer(net, h, l):
+    """f where layer l + 1, from 0, gives h."""
+    for k in range(l + 1, net.L + 1):
+        update = (h @ net.W[k]).clamp(min=0)
+        h = h + net.theta * update if net.skips(k) else update
+    return (h @ net.v).sum()
 
 
 def test_the_residual_of_a_random_change_has_its_closed_form():

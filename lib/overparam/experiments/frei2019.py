@@ -3,7 +3,6 @@
 import torch
 
 from ..models.residual import ResidualReLU, ResidualRuns, theta_of
-from ..theory.perturbation.attacks import PAST_ZERO, flips
 from ..theory.perturbation.residual import gradient_directions, moved
 from ..training import LogisticLoss, gradient_descent
 
@@ -80,20 +79,6 @@ def aligned_output_vector(net, x, tau, s):
     change = tau * (h * a).sum(-1, keepdim=True) * u
     masked = net.v * (h @ net.W[-1] + change > 0)
     return masked @ net.W[-1].mT + tau * a * (u * masked).sum(-1, keepdim=True)
-
-
-def last_layer(net, x, taus):
-    """Mirror, in the last layer alone, the cheapest z_j > 0 or < 0 with v_j = +1 to -z_j: each bends f by |z_j|.
-
-    {"residual": f of the changed net less its linearisation, "h": the norm of the change, at most tau}, both (T, n).
-    """
-    h = net.forward(x)[0][-2]
-    z, size = h @ net.W[-1], h.norm(dim=-1, keepdim=True)
-    radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
-    z = z.expand(len(taus), *z.shape)
-    delta = 2 * flips(z, z.abs().where(net.v > 0, torch.inf), radii * size / 2) / PAST_ZERO
-    beyond = (z + delta).clamp(min=0) - z.clamp(min=0) - (z > 0) * delta
-    return {"residual": beyond @ net.v, "h": (delta.norm(dim=-1, keepdim=True) / size)[..., 0]}
 
 
 def ascent(net, x, signs, tau, steps=40):

@@ -8,7 +8,7 @@ take an axis of T radii first, then one of n inputs. The neighbourhood is ||W_l 
 import torch
 
 from ...norms import spectral_norm
-from .attacks import flips
+from .attacks import PAST_ZERO, flips
 
 
 def partners(x, distances, *, seed):
@@ -64,6 +64,34 @@ def along(net, x, directions, taus):
         **_sums(net, [radii[..., 0] * norm for norm in norms]),
         **{"f": start[0][-1] @ net.v, "moved f": after[0][-1] @ net.v, "linear": sum(linear)},
     }
+
+
+def mirrored(net, x, taus, first=1):
+    """What the linearisation at the start misses where layers mirror z_j to -z_j for it, and h: both (T, n).
+
+    One change for each radius and input x (n, d), of norm tau at most in every layer from `first` on. A mirrored z_j
+    bends f by b_j |z_j| with b the derivative of f by x_l; those with b_j > 0 are taken, the least |z_j|/b_j first.
+    """
+    activations, patterns = net.forward(x)
+    factors, linear, norms = net.factors(x, forward=(activations, patterns)), [], []
+    b = [net.v.expand_as(activations[-1])]
+    for l in range(net.L + 1, 1, -1):
+        b.insert(0, net.product_transposed(patterns, l, l, b[0]))
+    radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
+
+    def change(l, h, z):
+        if l + 1 < first:
+            norms.append(torch.zeros_like(z[..., 0]))
+            return None
+        size, (below, back) = h.norm(dim=-1, keepdim=True), factors[l]
+        price = (z.abs() / b[l]).where(b[l] > 0, torch.inf)
+        delta = 2 * flips(z.expand(len(taus), *z.shape[-2:]), price, radii * size / 2) / PAST_ZERO
+        linear.append((h * below).sum(-1) * (delta * back).sum(-1) / size[..., 0] ** 2)
+        norms.append(delta.norm(dim=-1) / size[..., 0])
+        return delta
+
+    after = net.forward(x.expand(len(taus), *x.shape), change)[0][-1]
+    return (after - activations[-1]) @ net.v - sum(linear), _weighted(net, norms)
 
 
 def _compared(after, start):
