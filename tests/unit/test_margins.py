@@ -8,8 +8,6 @@ import torch
 from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 
 from overparam.data import load
-from overparam.experiments.frei2019 import carried_margins
-from overparam.models.residual import ResidualReLU, theta_of
 from overparam.theory import margins
 
 
@@ -102,20 +100,3 @@ def test_feature_margin_is_at_least_that_of_the_closed_form_s_own_weights():
     margin, _ = margins.feature_margin(features, y)
     assert margin >= own
     assert own == pytest.approx(0.3 / np.sqrt(2 * np.pi), abs=0.05)
-
-
-@pytest.mark.parametrize("rule", ["1/L", "1/sqrtL", "plain"])
-def test_carried_margins_are_those_of_the_activations(rule):
-    L, m, x = 5, 16, load("margin-sphere", n_train=9, n_test=0, d=4, rho=0.1, seed=0)
-    net, (x, y) = ResidualReLU(4, m, L, theta_of(rule, L), seed=0), (x.x_train, x.y_train)
-    alpha = net.W[0][0].sign() / m**0.5
-    carried, activations = carried_margins(net, x, y, alpha), net.forward(x)[0][:-1]
-    expected = torch.stack([(y * (a @ alpha)).min() for a in activations])
-    torch.testing.assert_close(carried["margin"], expected)
-    for l, (before, after) in enumerate(itertools.pairwise(activations)):
-        update = after if rule == "plain" else (after - before) / net.theta
-        torch.testing.assert_close(carried["drift"][l], (update @ alpha).abs().max())
-        bound = (before @ net.W[l + 1]).abs().sum(1).max() / m**0.5
-        torch.testing.assert_close(carried["bound"][l], bound)
-    assert len(carried["drift"]) == len(carried["bound"]) == L - 1
-    assert (carried["drift"] <= carried["bound"]).all()

@@ -99,21 +99,3 @@ def ascent(net, x, signs, tau, steps=40):
 
 def _into_ball(change, tau):
     return change * (tau / change.norm()).clamp(max=1)
-
-
-def carried_margins(net, x, y, alpha):
-    """What the layers l = 1..L of a `ResidualReLU` carry of a separator alpha (m,) of its first layer.
-
-    x: (n, d), y: (n,) of +1, -1. Returns {"margin": min_i y_i <alpha, x_{l,i}>, (L,)}, and for the layers l = 2..L,
-    (L - 1,), {"drift": max_i |<alpha, Sigma_l W_l^T x_{l-1,i}>|, "bound": max_i sum_k |alpha_k w_{l,k}^T x_{l-1,i}|}.
-    Source: Frei et al. 2019, Proposition C.5, eqs. (39), (40).
-    """
-    drift, bound = [], []
-
-    def watch(l, h, z):
-        if 0 < l < net.L:
-            drift.append((z.clamp(min=0) @ alpha).abs().max())
-            bound.append((z.abs() @ alpha.abs()).max())
-
-    margins = [(y * (h @ alpha)).min() for h in net.forward(x, watch)[0][:-1]]
-    return {name: torch.stack(row) for name, row in (("margin", margins), ("drift", drift), ("bound", bound))}

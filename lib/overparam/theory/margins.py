@@ -1,4 +1,4 @@
-"""Margins: by linear and by quadratic programming, and as the layers of a residual net carry them."""
+"""Margins by linear and by quadratic programming."""
 
 import numpy as np
 from scipy.optimize import linprog, nnls
