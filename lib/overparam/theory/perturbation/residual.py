@@ -91,7 +91,7 @@ def mirrored(net, x, taus, first=1):
         return delta
 
     after = net.forward(x.expand(len(taus), *x.shape), change)[0][-1]
-    return (after - activations[-1]) @ net.v - sum(linear), _weighted(net, norms)
+    return (after - activations[-1]) @ net.v - sum(linear), _sums(net, norms)["h"]
 
 
 def _compared(after, start):
