@@ -101,9 +101,7 @@ def test_a_table_of_checks_may_hold_anything(toy, value, key):
         assert checks.verdict([], spec.partly_if) in checks.VERDICTS
 
 
-@pytest.mark.parametrize(
-    "name", ["../../x", "/x", "x", "guo2024-a b", "guo2024-$(x)", "guo2024-{x}", "guo2024-a\n"]
-)
+@pytest.mark.parametrize("name", ["../../x", "/x", "x", "guo2024-a b", "guo2024-$(x)", "guo2024-{x}", "guo2024-a\n"])
 @pytest.mark.parametrize("part", ["id", "template"])
 def test_an_id_is_no_path_and_no_command(toy, name, part):
     table = f"[{json.dumps(name)}]\n" if part == "id" else f"[{CLAIM}]\ntemplate = {json.dumps(name)}\n"

@@ -204,26 +204,9 @@ def lem43_lower(m, gamma, ES, *, C=1 / (150 * 256)):
 
 
 @_checked
-def lem44_upper(m, theta, l, L, ES, *, C=1.0):
-    """C √m E_S, times θ for the layers 2 ≤ l ≤ L, a bound on ‖∇_{W_l} L_S‖_F. Source: Lemma 4.4."""
-    if np.any(l > L + 1):
-        raise ParameterError(f"l must be at most L + 1, got l = {l}, L = {L}")
-    return np.where((l >= 2) & (l <= L), theta, 1.0)[()] * C * np.sqrt(m) * ES
-
-
-@_checked
 def lemB5(tau, m, s, *, C=1.0):
     """C (τ√m + √(s log m)), a bound on |vᵀH_l^{L+1} a| over unit a with s nonzero entries. Source: Lemma B.5."""
     return C * (tau * np.sqrt(m) + np.sqrt(s * np.log(m)))
-
-
-@_checked
-def lemB6_lower(m, gamma, abar):
-    """m γ² ā² / 67, a lower bound on Σ_j ‖n⁻¹ Σ_i a_i y_i σ′(w_{L+1,j}ᵀx_{L,i}) x_{L,i}‖₂².
-
-    abar: ā, the mean of the a_i ∈ [0, 1]. Source: Lemma B.6.
-    """
-    return m * gamma**2 * abar**2 / 67
 
 
 @_checked
@@ -260,24 +243,6 @@ def ref_resid(tau, m, xnorm):
     to −z_j, which changes f by Σ_j |z_j| beyond its linearisation. xnorm: ‖x_L‖.
     """
     return np.sqrt(np.pi) / 4 * (3 / (2 * np.pi)) ** (2 / 3) * xnorm * tau ** (4 / 3) * np.sqrt(m)
-
-
-@_checked
-def ref_resid_gaussian(tau, d, theta, L):
-    """√(2/π) √(4V/(3π)) (τ/√(2d))^(3/2), the mean size of f's residual when all layers move by τ, at random.
-
-    Ours, for one θ > 0 and L, m → ∞ and small τ/√d: the first layer's change moves x_l by
-    τ (1 + θ²)^((l−1)/2)/√(2d) and outweighs all others; a neuron moved by ρ|z|, relatively, leaves (2/(3π))
-    ρ³ E z² on the average square, and the neurons' signs are independent. With r_l = `ref_norm_wide`(θ, l),
-    e = 1 + θ² and a term for each layer, V = e^(L−1) + θ² Σ_{l=2..L}
-    e^(L−l+3(l−2)/2)/r_{l−1} + e^(3(L−1)/2)/r_L.
-    """
-    growth, depth = 1 + np.float64(theta) ** 2, int(L)
-    layers = np.arange(2, depth + 1)
-    middle = growth ** (depth - layers + 1.5 * (layers - 2)) / ref_norm_wide(theta, layers - 1)
-    last = growth ** (1.5 * (depth - 1)) / ref_norm_wide(theta, depth)
-    total = growth ** (depth - 1) + theta**2 * middle.sum() + last
-    return np.sqrt(2 / np.pi) * np.sqrt(4 * total / (3 * np.pi)) * (tau / np.sqrt(2 * d)) ** 1.5
 
 
 @_checked

@@ -43,14 +43,6 @@ def nearest_in_hull(points):
     return float(np.linalg.norm(a @ points)), a
 
 
-def linear_margin(x, y):
-    """The largest min_i y_i <w, x_i> over |w| = 1, or 0 where there is none above: x NumPy (n, d), y (n,) of +1, -1.
-
-    By duality the distance of the origin from the convex hull of the y_i x_i.
-    """
-    return nearest_in_hull(np.asarray(y)[:, None] * np.asarray(x))[0]
-
-
 def smallest_form(Q):
     """(value, a): the least a^T Q a over a >= 0 with mean 1; Q: NumPy (n, n), positive semidefinite."""
     values, vectors = np.linalg.eigh(Q)
