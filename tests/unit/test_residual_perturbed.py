@@ -228,16 +228,6 @@ def test_complexities_of_many_signs_are_the_norms_of_their_gradients(rule):
     torch.testing.assert_close(near.linear_complexities(net, x, signs), expected)
 
 
-def test_ascent_starts_at_the_linear_maximiser():
-    """For a small radius the net is linear, and the supremum is tau times the sum of the gradients' norms."""
-    net, x, tau = net_of("1/L", m=32), inputs(), 1e-4
-    signs = torch.tensor([1.0, -1, -1, 1, 1, -1], dtype=torch.float64)
-    values = experiments.ascent(net, x, signs, tau, steps=5)
-    linear = tau * near.linear_complexities(net, x, signs[None]).sum()
-    assert len(values) == 6
-    np.testing.assert_allclose(values, linear, rtol=1e-3)
-
-
 @pytest.mark.parametrize("theta_L", ["1/L", "1/sqrtL"])
 def test_the_wide_limit_of_norms_and_jacobians(theta_L):
     L, d, m = 4, 2, 2000

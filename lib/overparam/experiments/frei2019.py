@@ -3,7 +3,6 @@
 import torch
 
 from ..models.residual import ResidualReLU, ResidualRuns, theta_of
-from ..theory.perturbation.residual import gradient_directions, moved
 from ..training import LogisticLoss, gradient_descent
 
 
@@ -79,23 +78,3 @@ def aligned_output_vector(net, x, tau, s):
     change = tau * (h * a).sum(-1, keepdim=True) * u
     masked = net.v * (h @ net.W[-1] + change > 0)
     return masked @ net.W[-1].mT + tau * a * (u * masked).sum(-1, keepdim=True)
-
-
-def ascent(net, x, signs, tau, steps=40):
-    """Lower estimates of sup sum_i xi_i (f_W(x_i) - f_{W(0)}(x_i)) / n over the tau-neighbourhood, (steps + 1,).
-
-    Projected gradient ascent from the maximiser of the linearised net, with steps of length tau in every layer. The
-    supremum is at least the largest entry; the first is that of the start. signs: xi (n,) of +1, -1.
-    """
-    base, changes, values = net.outputs(x), [tau * D for D in gradient_directions(net, x, signs)], []
-    for step in range(steps + 1):
-        current = moved(net, changes)
-        values.append(((current.outputs(x) - base) @ signs).double() / len(signs))
-        if step < steps:
-            ahead = gradient_directions(current, x, signs)
-            changes = [_into_ball(change.add(D, alpha=tau), tau) for change, D in zip(changes, ahead, strict=True)]
-    return torch.stack(values).cpu()
-
-
-def _into_ball(change, tau):
-    return change * (tau / change.norm()).clamp(max=1)
