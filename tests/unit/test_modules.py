@@ -8,9 +8,9 @@ import torch
 from overparam.data import load
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.experiments.guo2024 import module_curves
+from overparam.experiments.guo2024_sequence import LeakyLSTM, LeakyViT
 from overparam.models.convolutional import LeakyCNN
 from overparam.models.modules import LeakyUnit
-from overparam.models.sequence import LeakyLSTM, LeakyViT
 from overparam.training import Recipe
 from overparam.training.descent import epoch_order
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from .modules import Drawn, LeakyUnit
+from ..models.modules import Drawn, LeakyUnit
 
 
 class LeakyLSTM(nn.Module):
