@@ -10,7 +10,6 @@ from overparam.bounds import frei2019
 from overparam.bounds.allenzhu2019 import backward_sparse_limit
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.experiments import frei2019 as experiments
 from overparam.models.residual import ResidualReLU, theta_of
 from overparam.theory.perturbation import residual as near
 from overparam.theory.perturbation.attacks import PAST_ZERO
@@ -163,23 +162,6 @@ def test_backward_sparse_limit_is_the_supremum_for_a_gaussian_vector():
     assert backward_sparse_limit(1e-3 * 1e12, 1e12) == pytest.approx((1e9 * 2 * np.log(1e3)) ** 0.5, rel=0.1)
     with pytest.raises(ParameterError, match="at most m"):
         backward_sparse_limit(11, 10)
-
-
-def test_the_aligned_change_is_a_change_of_its_norm_and_adds_the_first_term():
-    net, x, tau, s = net_of("1/L", m=2000), inputs(3), 0.3, 40
-    g = experiments.aligned_output_vector(net, x, tau, s)
-    base = experiments.aligned_output_vector(net, x, 0.0, s)
-    for i in range(3):
-        point = x[i : i + 1]
-        patterns = net.forward(point)[1]
-        masked = net.v * patterns[-1][0]
-        torch.testing.assert_close(base[i], net.W[-1] @ masked)
-        a = torch.where(base[i].abs() >= base[i].abs().sort().values[-s], base[i], 0)
-        change = tau * torch.outer(a / a.norm(), masked / masked.norm())
-        other = near.moved(net, [torch.zeros_like(W) for W in net.W[:-1]] + [change])
-        torch.testing.assert_close(g[i], other.W[-1] @ (net.v * other.forward(point)[1][-1][0]))
-    gained = near.sparse_suprema(g, [s]) - near.sparse_suprema(base, [s])
-    np.testing.assert_allclose(gained, tau * (2000 / 2) ** 0.5, rtol=0.1)
 
 
 @pytest.mark.parametrize("rule", RULES)

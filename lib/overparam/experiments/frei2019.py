@@ -62,19 +62,3 @@ def _errors(loss, outputs):
 def _wrong(outputs, labels):
     """Share of examples with y f <= 0, NaN where f is."""
     return (outputs * labels <= 0).to(outputs).mean(-1) + 0 * outputs.sum(-1)
-
-
-def aligned_output_vector(net, x, tau, s):
-    """g of the last layer, (n, m), for the change of W_{L+1} alone, of norm tau, that adds most to |g . a|, s nonzeros.
-
-    The change is tau a u^T with u along Sigma_{L+1} v and a the maximiser at the start: it adds tau |u . v|, about
-    tau sqrt(m/2), as long as few patterns follow.
-    """
-    activations, patterns = net.forward(x)
-    masked, h = net.v * patterns[-1], activations[-2]
-    g = masked @ net.W[-1].mT
-    kept = g.abs() >= g.abs().topk(s, dim=-1).values[..., -1:]
-    a, u = (t / t.norm(dim=-1, keepdim=True) for t in (g * kept, masked))
-    change = tau * (h * a).sum(-1, keepdim=True) * u
-    masked = net.v * (h @ net.W[-1] + change > 0)
-    return masked @ net.W[-1].mT + tau * a * (u * masked).sum(-1, keepdim=True)
