@@ -9,7 +9,6 @@ import torch
 from overparam.bounds import frei2019
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.experiments.frei2019 import train_at_depth
 from overparam.models.residual import ResidualReLU, ResidualRuns, theta_of
 from overparam.training import LogisticLoss, gradient_descent
 
@@ -109,16 +108,3 @@ def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
         squares.append([(a.square().sum(-1) * b.square().sum(-1)).mean() for a, b in pairs])
     measured = np.sqrt(np.mean(squares, axis=0) / 1500)
     np.testing.assert_allclose(measured, frei2019.ref_gradient(np.arange(1, L + 2), L, net.theta), rtol=0.06)
-
-
-def test_training_at_depth_measures_what_its_curves_say():
-    data = load("margin-sphere", n_train=40, n_test=200, d=D, rho=0.2, seed=0)
-    result = train_at_depth(data, 16, 3, "1/L", [0.1, 0.05], 30, seeds=[0, 0], at=[0, 30], gradients_at=[0])
-    net = ResidualReLU(D, 16, 3, 1 / 3, seed=0)
-    wrong = (net.outputs(data.x_test) * data.y_test <= 0).double().mean().item()
-    assert result["test_error"][:, 0].tolist() == [wrong, wrong]
-    # One step along the gradient lowers the loss by eta |grad|^2 to first order.
-    squared = (result["gradients"][:, 0, :, 0] ** 2).sum(-1)
-    tiny = train_at_depth(data, 16, 3, "1/L", 1e-7, 1, seeds=[0], at=[1])
-    assert (tiny["loss"][0, 0] - tiny["loss"][0, 1]) / 1e-7 == pytest.approx(squared[0], rel=1e-4)
-    assert result["surrogate"][0, -1] < result["surrogate"][0, 0]
