@@ -65,10 +65,8 @@ class Check:
 
     def is_judged_at(self, profile):
         """Whether the check is made at a profile; desk takes those of the paper's size."""
-        return not self.superseded_by and self.is_measured_at(profile)
-
-    def is_measured_at(self, profile):
-        return profile in self.profiles or (profile == "desk" and "paper" in self.profiles)
+        named = profile in self.profiles or (profile == "desk" and "paper" in self.profiles)
+        return named and not self.superseded_by
 
 
 @dataclass(frozen=True)

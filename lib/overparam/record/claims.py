@@ -31,6 +31,7 @@ from .values import finite, measured, prepared, significant, tidy
 
 LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
 KEPT = (".png", ".svg", ".npz", ".csv", ".xz")  # suffixes of a record's files beside result.json
+_UNMEASURED = {"value": None, "spread": None, "n": 0, "without": "", "holds": False, "undecided": False, "applies": False}
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 _shown = weakref.WeakSet()  # figures that serve several claims are shown once
 
@@ -154,12 +155,16 @@ class Claim:
             raise ClaimError(f"{self.id}: our own computation is wrong: {check.wording}: {found}")
 
     def report(self):
-        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a check is missing."""
+        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a check is missing.
+
+        A superseded check is shown with its reason, and need not be measured.
+        """
         without = self._resources.get("without", {})
-        wanted = [c.name for c in self.spec.checks if c.is_measured_at(self.profile) and c.name not in without]
+        wanted = [c.name for c in self.spec.checks if c.is_judged_at(self.profile) and c.name not in without]
         if missing := [name for name in wanted if name not in self._results]:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
-        rows = list(self._results.values())
+        left = [c for c in self.spec.checks if c.superseded_by and c.name not in self._results]
+        rows = list(self._results.values()) + [asdict(check) | _UNMEASURED for check in left]
         record = {
             "claim": self.id,
             **{name: getattr(self.spec, name) for name in ("title", "paper", "source", "kind", "notebook")},

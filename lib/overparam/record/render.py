@@ -16,7 +16,7 @@ def number(value):
 
 def measured(row):
     """What was measured in a check, with the 95 % interval where there is one. Not for [A]: it is rounding."""
-    if row["tag"] == "A":
+    if row["tag"] == "A" or (row["superseded_by"] and row["value"] is None):
         return ""
     low, high = row.get("spread") or (None, None)
     if row["value"] is None or not row.get("spread"):
