@@ -391,15 +391,22 @@ def test_desk_judges_the_papers_checks_less_those_it_names(toy, figures):
 
 
 def test_a_superseded_check_is_shown_and_need_not_be_measured(toy, figures):
-    old = '[[toy2020-lem1.checks]]\nname = "old"\ntag = "R"\nwording = "a slip of ours"\nrelation = ">="\nthreshold = 9\n'
-    old += 'superseded_by = "decides"\nreason = "the lemma asks for less"\n'
+    old = """
+        [[toy2020-lem1.checks]]
+        name = "old"
+        tag = "R"
+        wording = "a slip of ours"
+        relation = ">="
+        threshold = 9
+        superseded_by = "decides"
+        reason = "the lemma asks for less"
+        """
     (toy / "checks" / "toy2020.toml").write_text(CHECKS + old)
     measured(Claim("toy2020-lem1", namespace())).report()
     record = stored(figures)
     assert record["verdict"] == "reproduced"
-    assert "| a slip of ours | – | at least 9 | – | *superseded by decides: the lemma asks for less* |" in render.markdown(
-        record
-    )
+    shown = "| a slip of ours | – | at least 9 | – | *superseded by decides: the lemma asks for less* |"
+    assert shown in render.markdown(record)
 
 
 def test_a_report_opens_with_the_verdict_and_folds_what_informs(toy, figures):

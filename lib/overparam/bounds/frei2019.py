@@ -16,7 +16,7 @@ _checked = checker(
     {
         "m": (lambda v: v >= 2, "at least 2"),  # v has as many +1 as -1
         "n d L K l": AT_LEAST_1,
-        "tau theta k s h beta xnorm": AT_LEAST_0,
+        "tau theta k s h xnorm": AT_LEAST_0,
         "eta": POSITIVE,
         "ES abar": (lambda v: (v >= 0) & (v <= 1), "between 0 and 1"),
         "delta gamma eps": UP_TO_1,

@@ -31,7 +31,9 @@ from .values import finite, measured, prepared, significant, tidy
 
 LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
 KEPT = (".png", ".svg", ".npz", ".csv", ".xz")  # suffixes of a record's files beside result.json
-_UNMEASURED = {"value": None, "spread": None, "n": 0, "without": "", "holds": False, "undecided": False, "applies": False}
+_UNMEASURED = {"value": None, "spread": None, "n": 0, "without": ""} | dict.fromkeys(
+    ("holds", "undecided", "applies"), False
+)
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 _shown = weakref.WeakSet()  # figures that serve several claims are shown once
 
