@@ -98,3 +98,16 @@ def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "SITE", tmp_path)
     with pytest.raises(OverparamError, match=r"papers/\w+\.md is missing"):
         pages.papers()
+
+
+def test_a_papers_text_quotes_its_records_and_nothing_else(copied, figures):
+    folder = copied()
+    row = json.loads((folder / "result.json").read_text())["checks"][0]
+    entries = {entry.spec.id: entry for entry in records.load(figures)}
+    quoted = {"value": row["name"], "verdict": None, "link": "here"}
+    text = " | ".join(f'{{{{ {name}("{CLAIM}"{f", {last!r}" * bool(last)}) }}}}' for name, last in quoted.items())
+    shown = pages.quoting(pages.environment(), "x.md", text, entries)
+    assert shown == f"{records.render.measured(row)} | {entries[CLAIM].verdict} | [here](/claims/{CLAIM})"
+    for wrong in ('value("arora2019-none", "a")', f'value("{CLAIM}", "none")', f'values("{CLAIM}")'):
+        with pytest.raises(OverparamError, match=r"x\.md asks for what is not there"):
+            pages.quoting(pages.environment(), "x.md", f"{{{{ {wrong} }}}}", entries)

@@ -152,10 +152,11 @@ def paper_page(env, key, text, entries):
     """What a paper claims, its statements and where they are computed, what was not reproduced, and its errata."""
     _, title, body = text
     own = [entry for entry in entries if entry.spec.paper == key]
+    body = quoting(env, f"papers/{key}.md", body, {entry.spec.id: entry for entry in entries})
     table = env.get_template("paper.html").render(entries=own)
     open_ones = [e for e in own if e.verdict not in ("reproduced", records.UNRUN)]
     parts = [
-        f"# {title}\n{body}\n## Claims and notebooks\n\n{raw(table)}",
+        f"# {title}\n{body}\n\n## Claims and notebooks\n\n{raw(table)}",
         "## What was not reproduced, and why\n",
         *(_shortfall(env, entry) for entry in open_ones),
         *([] if open_ones else ["Every claim that was run at a size that can decide is reproduced.\n"]),
@@ -163,6 +164,34 @@ def paper_page(env, key, text, entries):
         _toctree("Claims", [f"{e.spec.id.removeprefix(key + '-')} </{e.page()}>" for e in own if e.best]),
     ]
     return "\n".join(parts)
+
+
+def quoting(env, where, text, entries):
+    """A hand-written text with what it takes from the records; entries: {claim id: Entry}.
+
+    `{{ value(claim, check) }}` is what was measured, `{{ verdict(claim) }}` a word, `{{ link(claim, words) }}` a link,
+    and `{{ picture(claim, name, description) }}` a figure that leads to its page. Raises OverparamError otherwise.
+    """
+
+    def value(claim, check):
+        names = [row.name for row in entries[claim].spec.checks]
+        version = entries[claim].best
+        rows = version.record["checks"] if version and version.record else []
+        measured = {name: records.UNRUN for name in names} | {row["name"]: render.measured(row) for row in rows}
+        return measured[check]
+
+    def link(claim, words):
+        page = entries[claim].page()
+        return f"[{words}](/{page})" if page else words
+
+    def picture(claim, name, description):
+        return raw(env.get_template("picture.html").render(entry=entries[claim], name=name, alt=description))
+
+    names = {"value": value, "verdict": lambda claim: entries[claim].verdict, "link": link, "picture": picture}
+    try:
+        return env.overlay(autoescape=False).from_string(text).render(names)
+    except (LookupError, jinja2.TemplateError) as error:
+        raise OverparamError(f"{where} asks for what is not there: {error}") from error
 
 
 def _shortfall(env, entry):
