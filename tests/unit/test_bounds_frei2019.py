@@ -15,8 +15,6 @@ from overparam.errors import ParameterError
     ("function", "arguments", "message"),
     [
         (b.thm35_Keta_max, (0.1, 0.1, 1, 1), "n must exceed delta"),
-        (b.cor37_sizes, (0.1, 0.1, 1, 20, 1), "n must exceed delta"),
-        (b.cor37_sizes, (0.1, 0.1, 100, 20, 1), "delta < 1"),
         (b.thm35_width, (0, 20, 16, 200, 0.1, 0.05), "tau must be positive"),
     ],
 )
@@ -59,38 +57,31 @@ def test_width_without_a_fixed_point_is_refused(C, message):
         b.thm35_width(0.9, 1, 1e9, 1, 1, 0.5, C=C)
 
 
-def test_cor37_as_printed():
-    # 0.1⁻¹⁴ log 20 = 1e14·2.995732; τ = 0.1⁻⁴·10·√(log 2e4/m) = 1e5·√(9.903488/2.995732e14) = 0.0181820
-    sizes = b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05)
-    assert sizes == pytest.approx((2.995732e14, 1e4, 1e2, 0.0181820), rel=1e-5)
-    assert b.cor37_sizes(0.1, 0.1, 1000, 1e15, 0.05).m == pytest.approx(1e15 * math.log(20))
-    assert b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05, C=3).tau == pytest.approx(3 * 0.0181820, rel=1e-5)
-    with pytest.raises(ParameterError, match="form"):
-        b.cor37_sizes(0.1, 0.1, 1000, 20, 0.05, form="proved")
+def _cor37_radius(eps, gamma, n, delta, m):
+    """τ = γ⁻⁴ ε⁻¹ m^(−1/2) √log(n/δ), of Appendix A.3."""
+    return gamma**-4 / eps * np.sqrt(np.log(n / delta) / m)
 
 
-@pytest.mark.parametrize(("eps", "gamma", "d", "C"), [(0.1, 0.1, 20, 1), (0.2, 0.3, 1e9, 1), (0.5, 0.2, 10, 3)])
-def test_cor37_corrected_sizes_reach_eps(eps, gamma, d, C):
+@pytest.mark.parametrize(("eps", "gamma", "m"), [(0.1, 0.1, 1e15), (0.2, 0.3, 1e9)])
+def test_cor37_takes_gamma_to_the_minus_8_steps(eps, gamma, m):
     n, delta = 1000, 0.05
-    m, _, K, tau = b.cor37_sizes(eps, gamma, n, d, delta, form="corrected", C=C)
-    eta = gamma**4 / m
-    assert b.thm35_surrogate(m, K, eta, n, delta, gamma, C=C) == pytest.approx(eps, rel=1e-12)
+    eta, tau = gamma**4 / m, _cor37_radius(eps, gamma, n, delta, m)
+    K = gamma**-8 * eps**-2 * math.sqrt(math.log(n / delta))
+    assert b.thm35_surrogate(m, K, eta, n, delta, gamma) == pytest.approx(eps, rel=1e-12)
     assert K * eta == pytest.approx(b.thm35_Keta_max(tau, gamma, n, delta), rel=1e-12)
-    assert b.cor37_sizes(eps, gamma, n, d, delta, form="corrected", C=C, q=2).K == K
     # Appendix A.3 has K = γ⁻⁴ ε⁻² √log(n/δ) instead, which misses ε by a factor γ⁻²
-    short = K * gamma**4
-    assert b.thm35_surrogate(m, short, eta, n, delta, gamma, C=C) == pytest.approx(eps / gamma**2, rel=1e-12)
+    assert b.thm35_surrogate(m, K * gamma**4, eta, n, delta, gamma) == pytest.approx(eps / gamma**2, rel=1e-12)
 
 
-def test_cor37_corrected_width_is_cubic_in_d():
+def test_cor37_width_is_cubic_in_d():
     eps, gamma, n, delta, d = 0.5, 0.5, 100, 0.1, 1e6 * np.array([1.0, 10.0, 100.0])
-    m, _, _, tau = b.cor37_sizes(eps, gamma, n, d, delta, form="corrected")
+    m = np.full(3, 1e20)
+    for _ in range(200):  # the m that equals the width that its own radius asks for
+        tau = _cor37_radius(eps, gamma, n, delta, m)
+        m = b.thm35_width(tau, d, 1, n, gamma, delta, m=m)
     logs = np.log(m / (tau * delta)) ** 3 / math.log(n / delta) ** 2
     assert m == pytest.approx(d**3 * eps**4 * gamma**16 * logs, rel=1e-9)
-    assert b.thm35_width(tau, d, 1, n, gamma, delta, m=m) == pytest.approx(m, rel=1e-9)
-    printed = b.cor37_sizes(eps, gamma, n, d, delta).m
-    assert np.diff(np.log10(printed)) == pytest.approx(1)
-    assert np.all(m > printed)
+    assert np.all(m > np.maximum(d, eps**-14) * math.log(1 / delta))  # the printed width
 
 
 def test_lemB2_needs_a_small_theta_for_its_printed_constant():

@@ -5,8 +5,6 @@ f = vᵀx_{L+1} with v = (1, .., 1, −1, .., −1); W_l has entries N(0, 2/m). 
 τ the radius of the neighbourhood ‖W_l − W_l⁽⁰⁾‖_F ≤ τ, E_S the surrogate error.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from ..errors import ParameterError
@@ -19,7 +17,7 @@ _checked = checker(
         "tau theta k s h xnorm": AT_LEAST_0,
         "eta": POSITIVE,
         "ES abar": (lambda v: (v >= 0) & (v <= 1), "between 0 and 1"),
-        "delta gamma eps": UP_TO_1,
+        "delta gamma": UP_TO_1,
     }
 )
 
@@ -58,15 +56,11 @@ def thm35_Keta_max(tau, gamma, n, delta, *, nu2=1.0):
     return nu2 * tau**2 * gamma**4 / np.sqrt(_log_ratio(n, delta))
 
 
-def _sparsity_width(m, tau, d, delta):
-    return tau ** (-4 / 3) * d * np.log(m / (tau * delta))
-
-
 def _width_needed(m, tau, d, L, n, gamma, delta):
     if not np.all(m > 1):
         raise ParameterError(f"the iteration for the width left m > 1, it came to m = {m}")
     terms = (
-        _sparsity_width(m, tau, d, delta),  # few ReLU patterns change (Lemma B.4)
+        tau ** (-4 / 3) * d * np.log(m / (tau * delta)),  # few ReLU patterns change (Lemma B.4)
         d * np.log(m * L / delta),  # activations bounded on the whole sphere (Lemma 4.1)
         tau ** (-2 / 3) * np.log(L / delta) / np.log(m),  # sparse vectors, at every layer (Lemma B.5)
         gamma**-2 * d * np.log(1 / gamma),  # a margin on the whole sphere (Proposition C.5)
@@ -134,40 +128,6 @@ def thm36_rademacher(tau, m, n, *, C2=1.0):
 def thm36_test_error(ES, tau, m, n, delta, *, C2=1.0, C3=1.0):
     """2E_S + `thm36_rademacher` + C₃ √(log(1/δ)/n), a bound on P(y f(x) < 0). Source: eq. (3)."""
     return 2 * ES + thm36_rademacher(tau, m, n, C2=C2) + C3 * np.sqrt(np.log(1 / delta) / n)
-
-
-class Cor37Sizes(NamedTuple):
-    """The width, the number of samples, the number of iterates and the radius of Corollary 3.7."""
-
-    m: Any
-    n: Any
-    K: Any
-    tau: Any
-
-
-@_checked
-def cor37_sizes(eps, gamma, n, d, delta, *, q=0.0, form="printed", C=1.0):
-    """m = γ^(−q) max(d, ε⁻¹⁴) log(1/δ), n = γ^(−q) ε⁻⁴, K = γ^(−q) ε⁻², τ = C γ⁻⁴ ε⁻¹ m^(−1/2) √log(n/δ).
-
-    n: the number of samples in log(n/δ); q: the degree of the corollary's unspecified poly(1/γ); delta < 1.
-    form: "printed", or "corrected" (ours), where m also reaches τ^(−4/3) d log(m/(τδ)), whose factor d
-    Appendix A.3 drops and which makes m grow like d³, and K = C² γ⁻⁸ ε⁻² √log(n/δ), as eq. (11), η = γ⁴/m and
-    Kη = τ²γ⁴/√log(n/δ) give. Returns a Cor37Sizes. Source: Corollary 3.7, Appendix A.3, eq. (11).
-    """
-    log_ratio = _log_ratio(n, delta)
-    if np.any(delta == 1) or form not in ("printed", "corrected"):
-        raise ParameterError(f"cor37_sizes takes delta < 1, form printed or corrected; got {delta}, {form!r}")
-
-    def radius(m):
-        return C * gamma**-4 / eps * np.sqrt(log_ratio / m)
-
-    poly = gamma**-q
-    m, K = poly * np.maximum(d, eps**-14.0) * np.log(1 / delta), poly * eps**-2.0
-    if form == "corrected":
-        printed = m
-        m = _fixed_point(lambda m: np.maximum(printed, _sparsity_width(m, radius(m), d, delta)), m, 1e-12)
-        K = C**2 * gamma**-8 * eps**-2.0 * np.sqrt(log_ratio)
-    return Cor37Sizes(m=m, n=poly * eps**-4.0, K=K, tau=radius(m))
 
 
 @_checked
