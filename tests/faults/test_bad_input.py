@@ -16,6 +16,8 @@ from toys import complains
         (["run", "toy2020-fine", "-p", "rate=fast"], ["rate must be float", "'fast'"]),
         (["run", "toy2020-fine", "-p", "width=0"], ["width must be at least 1, not 0"]),
         (["run", "toy2020-fine", "-p", "seed=4294967296"], ["seed must be in [0, 4294967295]"]),
+        (["run", "toy2020-fine", "-p", f"seed={2**64}"], ["seed is an integer of 65 bits"]),
+        (["run", "toy2020-fine", "-p", f"width={10**18}"], ["width is an integer of 60 bits"]),
         (["run", "toy2020-fine", "-p", "profile=paper"], ["--profile"]),
         (["run", "toy2020-fine", "-p", "width"], ["name=value"]),
         (["figures", "--profile", "huge"], ["unknown profile 'huge'"]),
@@ -53,8 +55,18 @@ def test_a_changed_rerun_leaves_the_reference(project):
     assert states["toy2020-slow"] == {"verdict": None, "stale": True}
 
 
+@pytest.mark.parametrize("words", [["run", "toy2020-fine"], ["figures"]])
+def test_a_shell_that_allows_too_little(project, words):
+    for limit, allowed, what in (("NOFILE", 64, "files"), ("AS", 2**30, "bytes")):
+        limited = f"from resource import *\nsetrlimit(RLIMIT_{limit}, ({allowed}, {allowed}))\n"
+        (project.root / "lib" / "sitecustomize.py").write_text(limited)
+        assert complains(project.run(*words), f"only {allowed} {what} may be")
+    assert not (project.figures / "smoke").exists()
+
+
 def test_a_dry_run_runs_nothing(project):
-    code, out, err = project.run("run", "toy2020-fine", "--dry-run", "-p", "width=7")
+    project.seconds, sizes = 20, [1] * 20_000
+    code, out, err = project.run("run", "toy2020-fine", "--dry-run", "-p", "width=7", "-p", f"sizes={sizes}")
     assert code == 0, err
     assert "width = 7" in out
     assert not project.figures.exists()

@@ -57,7 +57,7 @@ CELLS = {
     ),
     "toy2020-data": 'from overparam.data import load\nload("mnist", n_train=width, n_test=1)\nvalue = 0.5',
 }  # fmt: skip
-PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5'
+PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5\nsizes = [1, 2]'
 
 
 class Project(Copy):

@@ -87,7 +87,7 @@ def test_any_array_is_stored_without_pickle(toy, figures, monkeypatch, capsys, s
     if not series:
         return
     with np.load(figures / "smoke" / CLAIM / "series.npz", allow_pickle=False) as stored:
-        assert sorted(stored.files) == sorted(series)
+        assert stored.files == sorted(series)  # whatever the course of the run
         for name, array in series.items():
             assert stored[name].shape == array.shape
             if array.dtype.kind == "f":

@@ -1,14 +1,17 @@
 """Every committed record is complete, agrees with the registered checks, and stays small."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 
+from overparam import paths
 from overparam.paths import ROOT
 from overparam.record import checks
+from overparam.run import cli, runner
 
 SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text())
 RECORDS = sorted((ROOT / "figures").glob("*/*/result.json"))
@@ -26,6 +29,28 @@ def test_record(path):
     if record["series"]:
         with np.load(path.parent / "series.npz", allow_pickle=False) as series:
             assert sorted(series.files) == record["series"]
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=names)
+def test_all_files_are_those_that_the_run_wrote(path):
+    stem, size = checks.spec(path.parts[-2]).notebook, path.parents[1]
+    notebook = size / stem / "notebook.ipynb"
+    wrote = json.loads(notebook.read_text())["metadata"]["overparam"]["outputs"]
+    there = {file for claim in checks.served(stem) for file in (size / claim).iterdir() if file.is_file()}
+    assert there == {size / name for name in wrote} | {notebook}
+    assert runner.damaged(path.parts[-2], path.parts[-3], ROOT / "figures") == []
+
+
+def test_a_star_marks_just_the_records_of_other_sources(monkeypatch, capsys):
+    monkeypatch.setattr(paths, "FIGURES", ROOT / "figures")
+    monkeypatch.setenv("COLUMNS", "400")
+    cli.list_()
+    rows = [re.split(r"  +", line) for line in capsys.readouterr().out.splitlines()]
+    starred = {(size, row[0]) for row in rows for size, cell in zip(rows[0], row, strict=False) if cell.endswith("*")}
+    for path in RECORDS:
+        size, claim = path.parts[-3:-1]
+        other = json.loads(path.read_text())["fingerprint"] != runner.fingerprint(claim, size)
+        assert ((size, claim) in starred) == other
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=names)

@@ -2,13 +2,18 @@
 
 import json
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
 
 from overparam import paths
-from overparam.errors import ClaimError, OverparamError
+from overparam.errors import ClaimError, OverparamError, RunFailed
 from overparam.run import runner
+from overparam.run.site import build as module
 from overparam.run.site import pages, records
 from overparam.run.site.build import write_sources
 
@@ -92,6 +97,30 @@ def test_a_record_that_its_run_did_not_write_is_no_page_and_one_of_other_sources
     monkeypatch.undo()
     with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json is not what its run wrote"):
         records.load(folder.parents[1])
+
+
+def test_two_builds_at_once_and_one_that_fails_leave_a_site(monkeypatch, tmp_path):
+    """With a Sphinx that takes its time, and may find a fault."""
+    under_way, most, code = [], [], 0
+
+    def sphinx(command, **_):
+        under_way.append(0)
+        time.sleep(0.5)
+        Path(command[-1]).mkdir(parents=True)
+        (Path(command[-1]) / "index.html").write_text(f"code {code}")
+        most.append(len(under_way))
+        under_way.pop()
+        return SimpleNamespace(returncode=code, stderr="a fault")
+
+    monkeypatch.setattr(module, "write_sources", lambda *_: None)
+    monkeypatch.setattr(module.subprocess, "run", sphinx)
+    with ThreadPoolExecutor() as pool:
+        pages = [one.result() / "index.html" for one in [pool.submit(module.build, tmp_path) for _ in range(2)]]
+    assert (most, pages) == ([1, 1], [tmp_path / "html" / "index.html"] * 2)
+    code = 1
+    with pytest.raises(RunFailed, match="a fault"):
+        module.build(tmp_path)
+    assert pages[0].read_text() == "code 0"
 
 
 def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -228,6 +229,16 @@ def test_an_interval_that_is_no_time_is_refused_by_name(monkeypatch, seconds):
     monkeypatch.setenv("OVERPARAM_CHECKPOINT_SECONDS", seconds)
     with pytest.raises(ParameterError, match="OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds"):
         Checkpoint("net")
+
+
+def test_a_folder_that_is_removed_on_the_way_loses_nothing(tmp_path):
+    def removing(run):
+        shutil.rmtree(tmp_path / "c", ignore_errors=True)
+        return run.weight_change().norm(dim=(-2, -1))
+
+    made = train(Checkpoint(tmp_path / "c" / "net", every=0), log={"moved": removing})
+    assert torch.equal(made.loss, train().loss)
+    assert any((tmp_path / "c").iterdir())
 
 
 def test_what_a_log_looks_at_belongs_to_the_run(tmp_path):

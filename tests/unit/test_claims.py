@@ -86,6 +86,15 @@ def measured(claim, value=0.5):
     return claim
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_record_says_whether_its_seconds_are_those_of_the_last_sitting(toy, figures, resumed):
+    claim = Claim("toy2020-lem1", namespace())
+    claim.checkpoints.mkdir(parents=True)
+    (claim.checkpoints / "net-0.safetensors").touch()
+    measured(Claim("toy2020-lem1", namespace()) if resumed else claim).report()
+    assert json.loads((figures / "smoke" / "toy2020-lem1" / "result.json").read_text())["resumed"] == resumed
+
+
 def test_a_record_holds_what_was_measured(toy, figures, capsys):
     claim = measured(Claim("toy2020-lem1", namespace()))
     claim.metric("slope", 0.25, paper=0.3)

@@ -24,7 +24,7 @@ import numpy as np
 from .. import memory, paths
 from ..errors import ClaimError, ParameterError
 from . import provenance, render
-from .checks import profile_parameters, spec, verdict
+from .checks import profile_parameters, served, spec, verdict
 from .files import forget, png, write_together
 from .parameters import validated
 from .values import finite, measured, prepared, significant, tidy
@@ -61,6 +61,8 @@ class Claim:
         # At desk and paper size the folder of finished runs: while the record is staged, where it will end.
         lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
         self.runs = lasting if self.folder.parent.name in ("desk", "paper") else None
+        places = [*map(self.checkpoints.with_name, served(self.spec.notebook)), *([self.runs] if self.runs else [])]
+        self._resumed = any(any(place.rglob("*.safetensors")) for place in places)
         self.device, self.seeds = prepared(self.parameters)
         began = os.environ.get("OVERPARAM_STATE")
         if began and began != provenance.settled(self.spec.path):
@@ -184,6 +186,7 @@ class Claim:
             "seeds": self.seeds,
             "data": self._data,
             "seconds": max(0.001, round(time.perf_counter() - self._started, 3)),
+            "resumed": self._resumed,
             **self._machine(),
             "versions": provenance.versions(),
             "git": provenance.git_revision(),

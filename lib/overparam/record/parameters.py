@@ -47,8 +47,8 @@ def _typed(name, value, default, allowed):
         if not isinstance(value, list) or not value:
             raise ParameterError(f"{name} must be a non-empty list like {default}, not {reprlib.repr(value)}")
         return [_typed(f"{name}[{i}]", item, default[0], allowed) for i, item in enumerate(value)]
-    if type(value) is int and abs(value) > sys.float_info.max:
-        raise ParameterError(f"{name} is an integer of {value.bit_length()} bits, beyond all floating-point numbers")
+    if type(value) is int and abs(value) > (sys.float_info.max if isinstance(default, float) else 2**53):
+        raise ParameterError(f"{name} is an integer of {value.bit_length()} bits, more than can be computed with")
     if isinstance(default, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(default):

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import subprocess
 import tomllib
@@ -43,8 +44,10 @@ def git_revision():
 
 
 def _git(*words):
+    command, others = ["git", "-C", str(paths.ROOT), *words], ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    environment = {name: value for name, value in os.environ.items() if name not in others}  # of a hook that runs us
     try:
-        out = subprocess.run(["git", "-C", str(paths.ROOT), *words], capture_output=True, text=True, timeout=10)
+        out = subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return out.stdout.strip() if out.returncode == 0 else None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .. import paths
 from ..errors import ParameterError, RunFailed
-from .runner import PATIENCE, writable
+from .runner import PATIENCE, within_limits, writable
 
 KILLED = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
 # Snakemake and its jobs end with the process that holds the other end of this shell's standard input, however it ends.
@@ -31,6 +31,7 @@ def run(profile, stems, cores=None, extra=(), on_event=print):
     """
     where = _where(extra, len(stems), cores)
     logs = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
+    within_limits()
     writable(paths.FIGURES / profile)
     writable(paths.LOGS)
     for log in logs.values():

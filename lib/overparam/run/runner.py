@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,10 @@ from ..record.claims import KEPT
 from ..record.parameters import notebook_parameters, validated
 
 LONG = ("desk", "paper")  # sizes whose runs take hours
+NEEDED = (  # by any run; what its computations take comes on top
+    (resource.RLIMIT_NOFILE, 256, "files may be open at once (ulimit -n)"),
+    (resource.RLIMIT_AS, 2**31, "bytes may be addressed (ulimit -v)"),
+)
 PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
 FIGURE = re.compile(r"(\.\./\w[\w-]*/)?[\w-]+\.png", re.ASCII)  # of this claim, or of another one at the same size
 
@@ -82,6 +87,7 @@ def run(claim_id, profile, overrides=None, threads=None):
     """
     spec, _, _, folder = plan(claim_id, profile, overrides)
     log = paths.LOGS / folder / f"{spec.notebook}.ipynb"
+    within_limits()
     writable(paths.FIGURES / folder)
     writable(log.parent)
     with _turn(log) as waited:
@@ -211,6 +217,14 @@ def damaged(claim_id, profile, figures=None):
 
 def _sha256(content):
     return hashlib.sha256(content).hexdigest()
+
+
+def within_limits():
+    """Raises RunFailed where the shell allows less than any run needs: what then goes wrong names no cause."""
+    for kind, least, what in NEEDED:
+        allowed = resource.getrlimit(kind)[0]
+        if allowed != resource.RLIM_INFINITY and allowed < least:
+            raise RunFailed(f"only {allowed} {what}, and a run needs {least}")
 
 
 def writable(folder):
