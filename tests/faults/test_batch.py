@@ -2,9 +2,7 @@
 
 import json
 import os
-import random
 import signal
-import time
 
 import pytest
 from toys import SECONDS, wait_for
@@ -98,30 +96,6 @@ def test_an_interrupt_keeps_what_is_done_and_the_next_run_goes_on(project):
     assert "1 of 2 notebooks are up to date" in out
     assert project.folder("toy2020-fine") == done
     assert project.record("toy2020-slow")
-    assert project.left() == []
-
-
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_any_process_killed_at_any_moment(project, how):
-    """The command, Snakemake, a job, its kernel: whatever a random choice hits.
-
-    Not Snakemake with SIGTERM: its handler takes a lock that it may hold already, so that it never ends.
-    """
-    project.only("toy2020-fine", "toy2020-trains")
-    start, batch = time.monotonic(), project.start("figures")
-    time.sleep(random.uniform(0, 10))
-    victims = [p for p in project.processes() if how == signal.SIGKILL or "snakemake" not in p.cmdline()]
-    victim = random.choice(victims or [batch])
-    print(f"after {time.monotonic() - start:.2f} s {how.name} to", victim)
-    victim.send_signal(how)
-    out, err = batch.communicate(timeout=SECONDS)
-    assert "Traceback" not in out + err
-    wait_for(lambda: not project.processes(), "the end of all processes")
-    for path in project.figures.glob("smoke/*/*.json"):
-        json.loads(path.read_text())
-    code, out, err = project.run("figures")
-    assert code == 0, out + err
-    assert "2 of 2 notebooks are up to date" in project.run("figures")[1]
     assert project.left() == []
 
 
