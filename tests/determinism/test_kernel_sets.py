@@ -1,10 +1,13 @@
 """Two notebooks of different kinds under the narrowest CPU kernels with two threads: nothing that decides may turn."""
 
 import json
+import shutil
 
 import pytest
 import torch
-from runs import project
+
+from copies import Copy
+from overparam.paths import ROOT
 
 # ATEN_CPU_CAPABILITY selects torch's own kernels; the libraries that multiply and factorize for torch, numpy and scipy
 # have switches of their own.
@@ -38,7 +41,9 @@ def decides(record):
 
 @pytest.mark.timeout(900)
 def test_nothing_that_decides_turns(tmp_path):
-    copy = project(tmp_path / "project")
+    copy = Copy(tmp_path / "project", seconds=900)
+    for name in ("notebooks", "data"):
+        shutil.copytree(ROOT / name, copy.root / name, ignore=shutil.ignore_patterns("cache"))
     reference = records(copy, 1)
     for claim, record in records(copy, 2, **(NARROW if OWN in ("AVX512", "AVX2") else {})).items():
         assert record["device"] != reference[claim]["device"]

@@ -6,8 +6,8 @@ of a smoke record is a time; the one notebook that measures times (noy2021-sec44
 
 import json
 
+import numpy as np
 import pytest
-from runs import differing, measured
 
 from overparam.paths import NOTEBOOKS, ROOT
 from overparam.record import checks
@@ -16,6 +16,24 @@ from overparam.run import runner
 FIRST, SECOND = ROOT / "figures" / "smoke", ROOT / "logs" / "nbval" / "smoke"
 # nbval runs a notebook with its own literals; other claims of the same notebook have other parameters.
 CLAIMS = [claim for claim in checks.registry() if checks.is_as_stored(claim)]
+
+
+def measured(path):
+    """{what: value as text or bytes} of a record: its verdict, the values of its checks and metrics, its series."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    found = {"verdict": record["verdict"]}
+    found |= {f"check {row['name']}": repr(row["value"]) for row in record["checks"]}
+    found |= {f"metric {name}": repr(row["value"]) for name, row in record["metrics"].items()}
+    if record["series"]:
+        with np.load(path.with_name("series.npz"), allow_pickle=False) as arrays:
+            series = {name: arrays[name] for name in arrays.files}
+        found |= {f"series {name}": (a.dtype.str, a.shape, a.tobytes()) for name, a in series.items()}
+    return found
+
+
+def differing(one, other):
+    """Names of what two runs did not measure alike, to the last bit."""
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 @pytest.mark.parametrize("claim", CLAIMS)

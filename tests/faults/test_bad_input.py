@@ -10,6 +10,7 @@ from toys import complains
     ("words", "expected"),
     [
         (["run", "toy2020-find"], ["unknown claim 'toy2020-find'", "did you mean toy2020-fine"]),
+        (["run", "\udcff"], ["unknown claim"]),
         (["run", "toy2020-fine", "--profile", "huge"], ["unknown profile 'huge'", "smoke, laptop"]),
         (["run", "toy2020-fine", "--profile", "laptop"], ["has no profile 'laptop'"]),
         (["run", "toy2020-fine", "-p", "widht=3"], ["unknown parameter 'widht'", "width"]),

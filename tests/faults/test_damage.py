@@ -4,10 +4,8 @@ import json
 import random
 
 import pytest
-from toys import complains
 
 from overparam import paths
-from overparam.errors import OverparamError
 from overparam.record import checks
 from overparam.run import runner
 
@@ -40,40 +38,6 @@ def flipped(content, count, seed):
 
 def cut(content):
     return [content[: len(content) * k // 8] for k in range(8)]
-
-
-def said():
-    """What the command line would say of the sources, or None."""
-    checks.registry.cache_clear()
-    try:
-        runner.overview()
-        for profile in ("smoke", "laptop"):
-            spec, _, _, _ = runner.plan(CLAIM, profile)
-            runner.fingerprint(CLAIM, profile)
-            [check.outcome(0.5) for check in spec.checks]
-    except OverparamError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize("name", [f"{CLAIM}.ipynb", "profiles.toml", "checks/toy2020.toml"])
-def test_damaged_sources(here, name):
-    path = here.notebooks / name
-    content = path.read_bytes()
-    assert said() is None
-    refused = 0
-    for damaged in flipped(content, 60, seed=1):
-        path.write_bytes(damaged)
-        refused += said() is not None
-    assert refused > 5
-    for damaged in cut(content):
-        path.write_bytes(damaged)
-        message = said()
-        assert message is None or path.name in message or CLAIM in message
-    path.write_bytes(b"\xff")
-    assert path.name in said()
-    assert complains(here.run("run", CLAIM), path.name)
-    path.write_bytes(content)
-    assert said() is None
 
 
 def test_damaged_outputs(here, monkeypatch):

@@ -128,7 +128,7 @@ def complains(outcome, *words):
 
 
 class Host(http.server.ThreadingHTTPServer):
-    """Serves files on 127.0.0.1: as they are, zeros in their place, or half of them and then nothing more."""
+    """Serves files on 127.0.0.1: as they are, or half of them and then nothing more."""
 
     files, mode = {}, "good"
 
@@ -144,7 +144,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.server.mode != "stalled":
-            self.wfile.write(content if self.server.mode == "good" else bytes(len(content)))
+            self.wfile.write(content)
             return
         self.wfile.write(content[: len(content) // 2])
         self.wfile.flush()

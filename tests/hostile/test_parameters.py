@@ -1,7 +1,6 @@
 """Parameters, claim ids and folders as commands, code, templates and paths: they stay what they are."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -81,21 +80,3 @@ def test_a_batch_runs_in_a_folder_of_any_name_with_any_words(folder):
     assert json.loads(folder.record(CLAIM))["parameters"]["word"] == word
     assert (folder.notebooks / "word").read_text() == word
     assert list(folder.root.parent.rglob("*pwned*")) == [folder.root]
-
-
-def command(monkeypatch, capsys, *words):
-    """(exit code, standard output, standard error) of the command line."""
-    monkeypatch.setattr(sys, "argv", ["overparam", *words])
-    monkeypatch.setenv("COLUMNS", "300")
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return ended.value.code, *capsys.readouterr()
-
-
-@pytest.mark.parametrize("name", ["../x", "x; touch pwned", "{x}", "$(touch pwned)", "\udcff"])
-def test_the_command_line_says_what_it_does_not_know(toy, monkeypatch, capsys, name):
-    for words in (["run", name], ["figures", "--claim", name], ["run", CLAIM, "-p", f"{name}=1"]):
-        code, out, err = command(monkeypatch, capsys, *words)
-        assert (code, out) == (1, "")
-        assert err.startswith("error: unknown ")
-        assert len(err.splitlines()) == 1

@@ -78,6 +78,18 @@ def toml(value):
     return json.dumps(value)
 
 
+@given(data=st.data(), place=st.sampled_from(["notebook", "profiles", "registered"]))
+def test_a_source_with_a_flipped_bit(toy, data, place):
+    """Read as something else, or refused by name, by all that reads it before a run."""
+    toy.write(profiles=f"[{CLAIM}.ranges]\nrate = [0.0, 1.0]\n\n[{CLAIM}.smoke]\nn = 7\n")
+    content = bytearray(getattr(toy, place).read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    getattr(toy, place).write_bytes(content)
+    checks.registry.cache_clear()
+    tried(runner.overview)
+    tried(lambda: [runner.fingerprint(CLAIM, "smoke"), [check.outcome(0.5) for check in checks.spec(CLAIM).checks]])
+
+
 TABLES = st.recursive(
     st.booleans() | st.integers() | st.floats() | st.sampled_from(["a", "smoke", "../x", "{0}", "<b>"]),
     lambda inner: (
