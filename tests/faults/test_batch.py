@@ -95,7 +95,8 @@ def test_an_interrupt_or_a_kill_keeps_what_is_done(project, words):
         assert project.folder("toy2020-slow") == before
         assert saved.exists() == (how != signal.SIGKILL)
         saved.unlink(missing_ok=True)
-    (project.notebooks / "profiles.toml").write_text("[toy2020-fine.smoke]\nseconds = 600.0\n")
+    table = project.notebooks / "profiles.toml"
+    table.write_text("[toy2020-fine.smoke]\nseconds = 600.0\n[toy2020-slow.smoke]\nseconds = 0.01\n")
     code, out, err = project.run(*words)
     assert code == 0, err
     assert "1 of 2 notebooks are up to date" in out or words[0] == "run"

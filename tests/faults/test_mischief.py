@@ -214,7 +214,7 @@ class Mischief:
             path.write_bytes(content)
 
 
-@pytest.mark.parametrize("mended", [{}, {"FACTOR": 0.5, "TWICE": 2.0}])
+@pytest.mark.parametrize("mended", [{}, {"FACTOR": 0.5}, {"TWICE": 2.0}])
 def test_two_legs(tmp_path, mended):
     """A killed training goes on where it was, unless its loop is another one now."""
     made = Mischief(tmp_path / "m")
