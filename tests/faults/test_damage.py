@@ -86,7 +86,8 @@ def test_a_refused_checkpoint_is_named_and_kept(project):
     saved = project.logs / "checkpoints" / "smoke" / "toy2020-trains"
     saved.mkdir(parents=True)
     (saved / "net-0.safetensors").write_bytes(b"")
-    (saved / "net-0.123.tmp").write_bytes(b"of a run that was killed")
+    for name in ("net-0.123.tmp", ".tmp9VhrFE"):
+        (saved / name).write_bytes(b"of a run that was killed")
     code, _, err = project.run("run", "toy2020-trains")
     assert code == 0, err
     assert "a checkpoint did not fit and was not used" in err

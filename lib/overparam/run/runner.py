@@ -103,8 +103,9 @@ def run(claim_id, profile, overrides=None, threads=None):
 
 def _run(spec, parameters, folder, log, threads, environment):
     checkpoints = [paths.LOGS / "checkpoints" / folder / claim for claim in served(spec.notebook)]
-    for left in [file for place in checkpoints for file in place.rglob("*.tmp")]:
-        left.unlink()
+    written = [*checkpoints, paths.FIGURES / folder / spec.notebook / "runs"]
+    for left in [file for place in written for name in ("*.tmp", ".tmp*") for file in place.rglob(name)]:
+        left.unlink()  # ours and those of safetensors, from a run that was killed
     with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{spec.notebook}") as staged:
         places = {"OVERPARAM_FIGURES": str(staged)}
         if folder in LONG:  # finished trainings stay beside the record: a later sitting or another machine adds to them
