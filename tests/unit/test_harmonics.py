@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from overparam.bounds.arora2019 import thm61_sharp_const
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.theory.harmonics import zonal_coefficients
+from overparam.theory.harmonics import relu_norm, relu_profile, zonal_coefficients
 from overparam.theory.kernels import relu_gram
-
-
-def relu_kernel(t):
-    return t * (np.pi - np.arccos(t)) / (2 * np.pi)
 
 
 @pytest.mark.parametrize("d", [2, 3, 7, 40])
@@ -31,7 +28,7 @@ def test_on_the_circle_they_are_the_fourier_coefficients():
 
 
 def test_the_relu_kernel_in_three_dimensions():
-    assert zonal_coefficients(relu_kernel, 3, range(6)) == pytest.approx(
+    assert zonal_coefficients(relu_profile, 3, range(6)) == pytest.approx(
         [1 / 16, 1 / 4, 35 / 256, 0, 21 / 1024, 0], abs=1e-13
     )
 
@@ -41,8 +38,19 @@ def test_the_norm_is_the_limit_of_the_form_from_below(d):
     x = load("sphere", d=d, n_train=1500, n_test=0, seed=1).x_train
     y = x[:, :1] ** 4
     form = (y.T @ torch.linalg.solve(relu_gram(x), y)).item()
-    norm = np.sum(zonal_coefficients(lambda t: t**4, d, [0, 2, 4]) ** 2 / zonal_coefficients(relu_kernel, d, [0, 2, 4]))
-    assert 0.9 < math.sqrt(form / norm) < 1
+    assert 0.95 < math.sqrt(form) / relu_norm(lambda t: t**4, d, [0, 2, 4]) < 1
+
+
+@pytest.mark.parametrize("p", [1, 2, 8])
+def test_in_high_dimension_the_norm_is_that_of_one_term_of_the_series(p):
+    norm = relu_norm(lambda t: t**p, 400, range(p % 2, p + 1, 2))
+    assert norm == pytest.approx(thm61_sharp_const(p), rel=0.15 if p == 8 else 0.02)
+    assert norm <= thm61_sharp_const(p) * (1 + 1e-12)
+
+
+def test_odd_degrees_have_no_norm():
+    with pytest.raises(ParameterError, match="even"):
+        relu_norm(lambda t: t**3, 3, [1, 3])
 
 
 def test_a_sphere_needs_two_dimensions():
