@@ -41,10 +41,13 @@ def copied(figures, monkeypatch):
 def test_the_largest_size_counts_and_without_a_record_nothing_is_decided(copied, figures, monkeypatch):
     monkeypatch.setattr(records, "COMMITTED", ("laptop", "desk", "paper"))
     copied("desk", verdict="partly")
-    copied("laptop")
-    entries = {entry.spec.id: entry for entry in records.load(figures)}
-    entry = entries.pop(CLAIM)
-    assert (entry.verdict, entry.best.profile, list(entry.versions)) == ("partly", "desk", ["laptop", "desk"])
+    now = json.loads((copied("laptop") / "result.json").read_text())["fingerprint"]
+    for of_desk, counts in (("other sources", "laptop"), (now, "desk")):
+        monkeypatch.setattr(runner, "fingerprint", lambda _, size: now if size == "laptop" else of_desk)  # noqa: B023
+        entries = {entry.spec.id: entry for entry in records.load(figures)}
+        entry = entries.pop(CLAIM)
+        assert (entry.best.profile, list(entry.versions)) == (counts, ["laptop", "desk"])
+    assert entry.verdict == "partly"
     assert (entry.page(), entry.page(entry.versions["laptop"])) == (f"claims/{CLAIM}", f"claims/{CLAIM}-laptop")
     assert {other.verdict for other in entries.values()} == {records.UNRUN}
     assert {profile for other in entries.values() for profile in other.versions} == {"smoke"}

@@ -54,8 +54,9 @@ class Entry:
 
     @property
     def best(self):
-        """The version of the largest profile that was run, whose verdict counts, or None."""
-        return next(reversed(self.versions.values()), None)
+        """The version whose verdict counts: the largest of the present sources, else the largest that was run."""
+        current = [version for version in self.versions.values() if not version.stale]
+        return next(reversed(current or self.versions.values()), None)
 
     @property
     def verdict(self):
