@@ -23,6 +23,7 @@ def here(project, monkeypatch):
         monkeypatch.setattr(paths, name, getattr(project, name.lower()))
     monkeypatch.setattr(paths, "CHECKS", project.notebooks / "checks")
     monkeypatch.setattr(paths, "PROFILES", project.notebooks / "profiles.toml")
+    checks.registry.cache_clear()  # of an earlier test in this process
     yield project
     checks.registry.cache_clear()
 
