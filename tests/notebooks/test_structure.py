@@ -1,6 +1,8 @@
 """Every notebook has the anatomy that README.md promises, as committed; every table names only what exists."""
 
+import ast
 import json
+import re
 
 import pytest
 
@@ -14,6 +16,13 @@ STEMS = sorted({path.stem for path in NOTEBOOKS.glob("*.ipynb")} - EXPLORERS)
 RUNS = sorted({spec.notebook for spec in checks.registry().values()})
 TABLES = checks.read_toml(PROFILES)
 WIDEST = 92  # characters that a page shows of a line of code
+SAYING = [path.stem for path in sorted(NOTEBOOKS.glob("*.ipynb")) if "claim.say(" in path.read_text(encoding="utf-8")]
+# Formulas, code, and places in a paper; and what theory says, not a run: exponents, scales, a coin, a machine's memory
+NO_RESULT = re.compile(
+    r"\$[^$]*\$|`[^`]*`|[(A-Z]\.?\d+\.\d+|(?:Theorem|Lemma|Example|Section|eq\.) \d+\.\d+"
+    r"|95 %|-0\.5\b|= 0\.01\b|error 0\.5\b|141 GB"
+)
+RESULT = re.compile(r"\d+\.\d+|\d[\d,]{2,}|\d+ ?%")
 
 
 def cells(stem):
@@ -52,10 +61,33 @@ def test_cell_order(stem):
     assert last.rstrip().endswith(".report()")
 
 
-@pytest.mark.parametrize("stem", [stem for stem in STEMS if "claim.say(" in "".join(map(source, code(stem)))])
+@pytest.mark.parametrize("stem", SAYING)
 def test_a_page_is_as_wide_as_a_page(stem):
     wide = [line for cell in code(stem) for line in source(cell).splitlines() if len(line) > WIDEST]
     assert wide == []
+
+
+@pytest.mark.parametrize("stem", SAYING)
+def test_no_number_of_a_finding_is_typed_by_hand(stem):
+    """Sentences take their numbers from the run, so that they agree with the record at every size."""
+    assert typed_numbers("\n".join(source(cell) for cell in code(stem))) == []
+
+
+def test_a_typed_number_is_found():
+    said = 'claim.say(f"{share:.0%} of 512 runs, by Theorem 5.1 at $m = 1024$; 3.5 times")'
+    assert typed_numbers(said) == ["512", "3.5"]
+
+
+def typed_numbers(text):
+    """The numbers that stand as such in the text of `claim.say`, outside of formulas, code and places."""
+    says = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    says = [node.args[0] for node in says if getattr(node.func, "attr", "") == "say"]
+    parts = [getattr(said, "values", [said]) for said in says]
+    texts = [
+        "".join(getattr(part, "value", "") if isinstance(part, ast.Constant) else "x" for part in said)
+        for said in parts
+    ]
+    return [number for said in texts for number in RESULT.findall(NO_RESULT.sub("", said))]
 
 
 @pytest.mark.parametrize("stem", STEMS)
