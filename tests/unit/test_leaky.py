@@ -11,6 +11,7 @@ from overparam.training import (
     CrossEntropyLoss,
     ExponentialExcess,
     SquaredLoss,
+    gradient_descent,
     stochastic_gradient_descent,
 )
 from overparam.training.descent import epoch_order
@@ -52,6 +53,38 @@ def test_gram_and_sensitivities_are_autograds(run):
     rows = descent.sensitivities(torch.full((N, 1), 2.0, dtype=torch.float64))
     for l, (z, h) in enumerate(zip(rows, descent.inputs_of_layers(), strict=True)):
         torch.testing.assert_close(torch.einsum("im,ik->imk", z, h), torch.stack([2 * g[l] for g in grads]))
+
+
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("keep_W1", [True, False])
+def test_trained_biases_are_autograds(keep_W1, batched):
+    seeds, options = [4] * 3, {"keep_W1": keep_W1, "dtype": torch.float64}
+    net, x, y = LeakyMLP(P, M, 1, L, alphas=ALPHAS, seeds=seeds, biases=True, **options), inputs(), inputs()[:, :1]
+    eta, steps, new = 0.05, 6, inputs(3) + 1
+    log = {"test": lambda run: run.predict(net.embed(new)), "biases": lambda run: torch.stack(run.biases, -2)}
+    loss = SquaredLoss(y, "mean")
+    history = gradient_descent(net, net.embed(x), loss, eta, steps, log=log, batched=batched)
+    for run, alpha in enumerate(ALPHAS):
+        layers = [torch.nn.Linear(M, M, dtype=torch.float64) for _ in range(L)]
+        with torch.no_grad():
+            for layer, w in zip(layers, net.W[0], strict=True):
+                layer.weight.copy_(w)
+                layer.bias.zero_()
+
+        def outputs(inputs, layers=layers, alpha=alpha):
+            h = inputs @ net.A[0].T
+            for layer in layers:
+                h = torch.nn.functional.leaky_relu(layer(h), alpha) / (1 + alpha**2) ** 0.5
+            return h @ net.B[0].T
+
+        descent = torch.optim.SGD([p for layer in layers for p in layer.parameters()], lr=eta)
+        for _ in range(steps):
+            descent.zero_grad()
+            ((outputs(x) - y) ** 2).mean().backward()
+            descent.step()
+        torch.testing.assert_close(history.logs["test"][run, -1], outputs(new).detach())
+        torch.testing.assert_close(history.logs["biases"][run, -1], torch.stack([l.bias for l in layers]).detach())
+        assert all(layer.bias.abs().max() > 1e-3 for layer in layers)
 
 
 @pytest.mark.parametrize("run", range(3))

@@ -4,10 +4,10 @@ import torch
 
 
 class LeakyMLP:
-    """h_0 = A x, h_l = s(W_l h_{l-1}) for l = 1..L, output B h_L; only W_1..W_L are trained, no biases.
+    """h_0 = A x, h_l = s(W_l h_{l-1} + b_l) for l = 1..L, output B h_L; W_1..W_L are trained, and b_l with `biases`.
 
     s(z) = z / sqrt(1 + alpha^2) for z >= 0, alpha z / sqrt(1 + alpha^2) below. Entries A ~ N(0, 1/m),
-    W_l ~ N(0, 2/m), B ~ N(0, 1/d).
+    W_l ~ N(0, 2/m), B ~ N(0, 1/d). biases: b_l starts at zero and is trained; else it is zero, as in the theorems.
     p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R in all; runs with
     the same seed share their draw (paired). Drawn in float64 on the CPU and then cast.
     keep_W1: train W_1 itself instead of its part of rank p (`LeakyDescent`): cheaper for batches smaller than p. All
@@ -19,8 +19,9 @@ class LeakyMLP:
     torch.Size([2, 5, 1])
     """
 
-    def __init__(self, p, m, d, L, *, alphas, seeds, keep_W1=False, dtype=torch.float32, device="cpu"):
-        self.p, self.m, self.d, self.L, self.runs, self.keep_W1 = p, m, d, L, len(seeds), keep_W1
+    def __init__(self, p, m, d, L, *, alphas, seeds, biases=False, keep_W1=False, dtype=torch.float32, device="cpu"):
+        self.p, self.m, self.d, self.L, self.runs = p, m, d, L, len(seeds)
+        self.biases, self.keep_W1 = biases, keep_W1
         unique = sorted(set(seeds))
         draws = [torch.stack(parts) for parts in zip(*(_draw(p, m, d, L, seed) for seed in unique), strict=True)]
         self.A, self.W, self.B = (t.to(device, dtype) for t in draws)  # (S, m, p), (S, L, m, m), (S, d, m)
@@ -42,7 +43,9 @@ class LeakyMLP:
         draw, select = (self.draw, slice(None)) if run is None else (self.draw[run], run)
         x = x[select] if x.ndim == 3 else x
         A = None if self.keep_W1 else self.A[draw]
-        return LeakyDescent(A, self.W[draw].clone(), self.B[draw], self.slopes[select], x)
+        W, B = self.W[draw].clone(), self.B[draw]
+        biases = [torch.zeros_like(B[..., 0, :]) for _ in range(self.L)] if self.biases else None
+        return LeakyDescent(A, W, B, self.slopes[select], x, biases)
 
 
 def _draw(p, m, d, L, seed):
@@ -56,11 +59,11 @@ class LeakyDescent:
 
     The input h_0 = A x has rank p, so W_1 moves only by P A^T with P (m, p): the state keeps W_1 A + P A^T A instead of
     W_1 and saves two of the 3 L - 1 products n x m x m of a step, for one of m x p x p. A: (..., m, p), or None where
-    x holds h_0, (n, m), and W_1 itself is kept.
+    x holds h_0, (n, m), and W_1 itself is kept. biases: [b_1, .., b_L], each (..., m), or None.
     """
 
-    def __init__(self, A, W, B, slopes, x):
-        self.A, self.B, self.slopes = A, B, slopes
+    def __init__(self, A, W, B, slopes, x, biases=None):
+        self.A, self.B, self.slopes, self.biases = A, B, slopes, biases
         self.W = list(W.unbind(-3))
         self.fixed = [A, self.W[0], B, slopes]  # what the run is drawn as, beside its state
         if A is not None:
@@ -82,7 +85,8 @@ class LeakyDescent:
     @property
     def state(self):
         first = {"W1": self.W[0]} if self.A is None else {"P": self.P}
-        return {**first, **{f"W{l + 1}": W for l, W in enumerate(self.W) if l}}
+        biases = {f"b{l}": b for l, b in enumerate(self.biases or [], 1)}
+        return {**first, **{f"W{l + 1}": W for l, W in enumerate(self.W) if l}, **biases}
 
     @property
     def weights(self):
@@ -91,7 +95,8 @@ class LeakyDescent:
 
     def at(self, W):
         """A descent of the same net and inputs at the weights W = [W_1, .., W_L], which it copies and keeps all."""
-        return LeakyDescent(None, torch.stack(list(W), -3), self.B, self.slopes, self.inputs_of_layers()[0])
+        biases = self.biases and [b.clone() for b in self.biases]
+        return LeakyDescent(None, torch.stack(list(W), -3), self.B, self.slopes, self.inputs_of_layers()[0], biases)
 
     def _first(self):
         """What x is multiplied by: W_1 A, or W_1."""
@@ -100,8 +105,10 @@ class LeakyDescent:
     def forward(self):
         """Outputs (..., n, d) at the current weights."""
         below = self.x
-        for W, h, slope in zip([self._first(), *self.W[1:]], self.h, self.slope, strict=True):
+        for l, (W, h, slope) in enumerate(zip([self._first(), *self.W[1:]], self.h, self.slope, strict=True)):
             torch.matmul(below, W.mT, out=h)
+            if self.biases:
+                h.add_(self.biases[l].unsqueeze(-2))
             torch.gt(h, 0, out=slope)  # 0/1, then the slopes: a tenth of the time of torch.where
             slope.mul_(self.jump).add_(self.negative)
             below = h.mul_(slope)
@@ -111,20 +118,26 @@ class LeakyDescent:
         """Move the weights by -sum_i v_i . df_i/dW; v (..., n, d). To be called after `forward`."""
         delta, back = torch.matmul(v, self.B, out=self.delta), self.back
         for l in range(len(self.W) - 1, 0, -1):
-            delta.mul_(self.slope[l])
+            self._through(l, delta)
             torch.matmul(delta, self.W[l], out=back)
             _accumulate(self.W[l], delta.mT, self.h[l - 1])
             delta, back = back, delta
-        delta.mul_(self.slope[0])
+        self._through(0, delta)
         if self.A is None:
             _accumulate(self.W[0], delta.mT, self.x)
         else:
             self.P -= delta.mT @ self.x
 
+    def _through(self, l, delta):
+        """Take delta back through the activations of layer l + 1, and move its biases."""
+        delta.mul_(self.slope[l])
+        if self.biases:
+            self.biases[l].sub_(delta.sum(-2))
+
     def predict(self, x):
         """Outputs (..., n, d) at other inputs x, as `load` takes them."""
-        for W in [self._first(), *self.W[1:]]:
-            g = x @ W.mT
+        for l, W in enumerate([self._first(), *self.W[1:]]):
+            g = x @ W.mT + self.biases[l].unsqueeze(-2) if self.biases else x @ W.mT
             x = g * (self.negative + self.jump * (g > 0))
         return x @ self.B.mT
 
