@@ -9,7 +9,7 @@ import torch
 
 from overparam.bounds import noy2021
 from overparam.errors import ParameterError
-from overparam.experiments import noy2021_depth, noy2021_lem1, noy2021_sec44
+from overparam.experiments import noy2021_depth, noy2021_sec44
 from overparam.experiments import noy2021_subnetworks as parts
 from overparam.experiments.noy2021 import (
     KINDS,
@@ -179,86 +179,6 @@ def test_mean_cosines():
     assert largest.item() == pytest.approx(half)
     both, _ = parts.mean_cosine(torch.stack([rows, torch.ones(4, 2, dtype=torch.float64)]))
     torch.testing.assert_close(both, torch.tensor([mean.item(), 1.0], dtype=torch.float64))
-
-
-def gradients(run, y):
-    return [z.T @ h for z, h in zip(run.sensitivities(run.forward() - y), run.inputs_of_layers(), strict=True)]
-
-
-def stepped(run, y, eta):
-    return run.at([W - eta * g for W, g in zip(run.W, gradients(run, y), strict=True)])
-
-
-@pytest.mark.parametrize("eta", [1e-5, 3e-4, 3e-3])
-@pytest.mark.parametrize("out", [1, OUT])
-def test_lemma_1_is_an_identity(eta, out):
-    step = noy2021_lem1.step_parts(opened("grelu", out=out), targets(d=out), eta)
-    predicted = -eta * (step["self"] + step["cross"]) + eta**2 * step["higher"]
-    error = (predicted - step["change"]).norm() / step["change"].norm()
-    assert error < 1e-11
-    assert step["flips"] == 0
-
-
-def test_the_parts_of_lemma_1_are_those_of_the_paper():
-    """Self and cross by their own formulas, Delta by its 2^L - L - 1 terms."""
-    run, y, eta = opened("grelu"), targets(), 1e-3
-    e, slopes, step = run.forward() - y, gradients(run, y), noy2021_lem1.step_parts(run, y, eta)
-    for i in range(N):
-        own = cross = higher = 0
-        for k in range(1, DEPTH + 1):
-            F, G = formed(run, i, k + 1)[0], formed(run, i, k - 1)[1]
-            for j in range(N):
-                Fj, Gj = formed(run, j, k + 1)[0], formed(run, j, k - 1)[1]
-                term = F @ Fj.T @ torch.outer(e[j], run.x[j]) @ Gj.T @ G
-                own, cross = (own + term, cross) if i == j else (own, cross + term)
-        D = diagonals(run, i)
-        for size in range(2, DEPTH + 1):
-            for chosen in itertools.combinations(range(DEPTH), size):
-                product = D[0] @ run.C
-                for k in range(DEPTH):
-                    product = D[k + 1] @ (slopes[k] if k in chosen else run.W[k]) @ product
-                higher = higher + (-eta) ** (size - 2) * run.B @ product
-        for name, expected in (("self", own), ("cross", cross), ("higher", higher)):
-            torch.testing.assert_close(step[name][i], expected)
-
-
-def test_lemma_2_holds_with_the_square_and_not_without():
-    """One input, one output, a small residual: only with the square does the bound hold."""
-    broken = 0
-    for seed in range(10):
-        run = opened("grelu", n=1, d=1, out=1, m=60, L=3, seed=seed)
-        y = run.forward() - 1e-4
-        K = ntk_gram(run).item()
-        for share in (0.1, 0.5, 1.0, 1.5, 1.9):
-            eta = share / K
-            printed = noy2021_lem1.step_bound(run, y, eta, run.x)
-            corrected = noy2021_lem1.step_bound(run, y, eta, run.x, form="corrected")
-            before = (run.forward() - y).square().sum() / 2
-            after = stepped(run, y, eta).forward()
-            assert printed["change"].item() == pytest.approx(((after - y).square().sum() / 2 - before).item(), rel=1e-6)
-            assert corrected["change"] <= corrected["bound"]
-            broken += (printed["change"] > printed["bound"]).item()
-    assert broken == 50
-
-
-def test_lemma_2_at_several_inputs_against_its_formula():
-    run, y, eta, a = opened("grelu", n=3), targets(3), 1e-4, torch.tensor([1.0, 4, 9], dtype=torch.float64)
-    e, step, total = run.forward() - y, noy2021_lem1.step_parts(run, y, eta), 0
-    for i in range(3):
-        rate = 0
-        for k in range(1, DEPTH + 1):
-            F, G = formed(run, i, k + 1)[0], formed(run, i, k - 1)[1]
-            f, g = torch.linalg.eigvalsh(F @ F.T), torch.linalg.eigvalsh(G.T @ G)
-            rate += -2 * eta * f[0] * g[0] + 3 * eta**2 * DEPTH * f[-1] * (G @ run.x[i]).norm() ** 4
-            for j in {0, 1, 2} - {i}:
-                Fj, Gj = formed(run, j, k + 1)[0], formed(run, j, k - 1)[1]
-                size = (Gj @ run.x[j] @ (G @ run.x[i])).abs() * torch.linalg.matrix_norm(Fj @ F.T, 2)
-                rate += 2 * eta * size + 3 * eta**2 * 3 * DEPTH * size**2
-        far = (step["higher"][i] @ run.x[i]).square().sum()
-        total += (rate + eta**2 * a[i]) / 2 * e[i].square().sum() + eta**2 * (3 * eta**2 + 1 / a[i]) / 2 * far
-    assert noy2021_lem1.step_bound(run, y, eta, run.x, a)["bound"].item() == pytest.approx(total.item(), rel=1e-10)
-    with pytest.raises(ParameterError, match="printed or corrected"):
-        noy2021_lem1.step_bound(run, y, eta, run.x, form="squared")
 
 
 def test_the_profile_by_depth_is_made_of_its_definitions():
