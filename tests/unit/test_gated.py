@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.experiments.noy2021 import GateChanges, GradientChange
+from overparam.experiments.noy2021_pairs import GateChanges, GradientChange
 from overparam.models.gated import GatedRuns, TabulatedRuns, pack, unpack
 from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram

@@ -11,17 +11,15 @@ from overparam.bounds import noy2021
 from overparam.errors import ParameterError
 from overparam.experiments import noy2021_depth, noy2021_sec44
 from overparam.experiments import noy2021_subnetworks as parts
-from overparam.experiments.noy2021 import (
+from overparam.experiments.noy2021 import LEVELS, grid_function, sgemm
+from overparam.experiments.noy2021_pairs import (
     KINDS,
-    LEVELS,
     Settings,
     descend_pairs,
     endless,
-    grid_function,
     ratio,
     rises,
     sgd_pairs,
-    sgemm,
     step_sizes,
     trend,
 )
