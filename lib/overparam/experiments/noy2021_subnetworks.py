@@ -1,14 +1,13 @@
-"""The subnetworks F_k, G_k and Z_{ka,kb} of a gated net at its inputs, and what the theory asks of them.
+"""The subnetworks F_k and G_k of a gated net at its inputs, and what the theory asks of them.
 
-F_k = B D_L W_L .. D_k W_k D_{k-1}, (d_y, m), F_{L+1} = B D_L; G_k = D_k W_k .. D_1 W_1 D_0 C, (m, d_x), G_0 = D_0 C;
-Z_{ka,kb} = D_ka W_ka .. W_{kb+1} D_kb. All are of one input, whose gates they hold; `run` is a descent of one run, at
-its current weights and inputs. G_k x is the activation h_k, and y = F_{k+1} h_k.
+F_k = B D_L W_L .. D_k W_k D_{k-1}, (d_y, m), F_{L+1} = B D_L; G_k = D_k W_k .. D_1 W_1 D_0 C, (m, d_x), G_0 = D_0 C.
+All are of one input, whose gates they hold; `run` is a descent of one run, at its current weights and inputs. G_k x is
+the activation h_k, and y = F_{k+1} h_k.
 Source: Noy et al. 2021, eqs. (3), (10).
 """
 
 import torch
 
-from ..norms import largest_singular
 from ..theory.finite_kernels import jacobian_rows
 
 ENTRIES = 2**26  # of the G_k that are held at once
@@ -56,46 +55,3 @@ def covariances(run):
         products = torch.einsum("ipm,jqm->ijpq", F, F)
         found.append((h @ h.mT).abs() * torch.linalg.matrix_norm(products, 2))
     return torch.stack(found)
-
-
-def product_norms(run, iterations=30):
-    """||Z_{ka,kb}||_2 for 1 <= kb <= ka <= L, (L, L, n) at [ka - 1, kb - 1], 0 where kb > ka.
-
-    By power iteration through the layers, from below. Source: Noy et al. 2021, Lemma 5.
-    """
-    run.forward()
-    L, (n, m) = len(run.W), run.h[0].shape
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(n, m, generator=generator, dtype=torch.float64).to(run.h[0])
-    found = start.new_zeros(L, L, n)
-    for top in range(L):
-        for bottom in range(top + 1):
-            found[top, bottom] = _product_norm(run, top, bottom, start, iterations)
-    return found
-
-
-def _product_norm(run, top, bottom, start, iterations):
-    layers = range(bottom + 1, top + 1)
-
-    def apply(u):
-        for k in layers:
-            u = (u @ run.W[k].mT) * run.gates[k]
-        return u
-
-    def transposed(v):
-        for k in reversed(layers):
-            v = (v @ run.W[k]) * run.gates[k - 1]
-        return v
-
-    return largest_singular(apply, transposed, start * run.gates[bottom], iterations - 1)[0]
-
-
-def mean_cosine(rows):
-    """The mean of cos(u_i, u_j) over i != j for rows u (..., n, m), (...), and the largest |cos|, (...).
-
-    A row of zeros has cosine 0 with all others.
-    """
-    unit = rows / rows.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
-    n = rows.shape[-2]
-    off = (unit @ unit.mT) * (1 - torch.eye(n).to(rows))
-    return off.sum((-2, -1)) / (n * (n - 1)), off.abs().amax((-2, -1))
