@@ -71,7 +71,10 @@ def test_verdict_follows_from_the_registered_checks(path):
         outcome = check.outcome(row["value"], row.get("spread"))
         assert (row["holds"], row.get("undecided", False)) == (outcome == "holds", outcome == "undecided")
         assert row["applies"] == (check.is_judged_at(profile) and not row.get("without"))
-    assert record["verdict"] == checks.verdict(record["checks"], spec.partly_if)
+    groups = [spec.partly_if]
+    if not current:  # the groups of checks that make it `partly` may have been others, which a record does not hold
+        groups += [[], *([[row["name"]]] for row in record["checks"] if row["tag"] == "R")]
+    assert record["verdict"] in {checks.verdict(record["checks"], group) for group in groups}
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=names)
