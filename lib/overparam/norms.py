@@ -36,17 +36,6 @@ def product_norms(a, b):
     return torch.stack([product.norm(dim=(-2, -1)), torch.linalg.matrix_norm(product, 2)], -1)
 
 
-def squared_product(a, b):
-    """||a^T b||_F^2 of a, b (..., n, m) by their n x n Gram matrices."""
-    return ((a @ a.mT) * (b @ b.mT)).sum((-2, -1))
-
-
-def squared_difference(now, before):
-    """||a^T b - c^T d||_F^2 as ||(a - c)^T b + c^T (b - d)||_F^2, which keeps its digits where the two are close."""
-    (a, b), (c, d) = now, before
-    return squared_product(torch.cat([a - c, c], -2), torch.cat([b, b - d], -2))
-
-
 def squared_row_differences(now, before):
     """||a_i b_i^T - c_i d_i^T||_F^2 of each row i of the pairs (a, b), (c, d), (..., n, m): (..., n), digits kept."""
     (a, b), (c, d) = now, before

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.experiments.noy2021_pairs import GateChanges, GradientChange
 from overparam.models.gated import GatedRuns, TabulatedRuns, pack, unpack
 from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
@@ -69,10 +68,13 @@ def test_outputs_and_sensitivities_are_autograds(kind):
 def test_training_is_autograds_gradient_descent(kind, batched, form):
     x, y, etas, steps = unit_inputs(), targets(), [2e-4, 5e-4, 2e-4], 6
     net = runs_of(kind, (4, 4, 7))
-    log = {
-        "distance": lambda run: run.distances(200),
-        "gradient": GradientChange(RegressionLoss(y, form)),
-    }
+
+    def gradient(run):
+        _, derivative = RegressionLoss(y, form)(run.forward())
+        pairs = zip(run.sensitivities(derivative), run.inputs_of_layers(), strict=True)
+        return torch.cat([(z.mT @ h).flatten(-2) for z, h in pairs], -1)
+
+    log = {"distance": lambda run: run.distances(200), "gradient": gradient}
     schedule = {"distance": [0, steps], "gradient": range(steps)}
     history = gradient_descent(net, x, RegressionLoss(y, form), etas, steps, log=log, at=schedule, batched=batched)
     for run, eta in enumerate(etas):
@@ -85,28 +87,10 @@ def test_training_is_autograds_gradient_descent(kind, batched, form):
             flat = gradients[-1].split(M * M)
             moved, W = W, [(w - eta * g.view(M, M)).detach().requires_grad_() for w, g in zip(W, flat, strict=True)]
         np.testing.assert_allclose(history.loss[run], losses, rtol=1e-11)
-        sizes = [g.norm().item() for g in gradients[:steps]]
-        changes = [(b - a).norm().item() for a, b in itertools.pairwise(gradients[:steps])]
-        np.testing.assert_allclose(history.logs["gradient"][run, :, 1], sizes, rtol=1e-10)
-        np.testing.assert_allclose(history.logs["gradient"][run, 1:, 0], changes, rtol=1e-8)
-        assert history.logs["gradient"][run, 0, 0].isnan()
+        torch.testing.assert_close(history.logs["gradient"][run], torch.stack(gradients[:steps]))
         distances = [torch.linalg.matrix_norm(w - w0, 2).item() for w, w0 in zip(moved, start, strict=True)]
         np.testing.assert_allclose(history.logs["distance"][run, 1], distances, rtol=1e-6)
         assert (history.logs["distance"][run, 0] == 0).all()
-
-
-def test_a_change_of_the_gradient_keeps_its_digits_in_either_form():
-    """n = 6 of m = 24 goes by factors, n = 20 by matrices; a tiny step leaves a relative change of about 1e-9."""
-    for n in (6, 20):
-        x, y = unit_inputs(n), targets(n)
-        loss, run = RegressionLoss(y), runs_of("grelu").descent(x, 0)
-        change = GradientChange(loss)
-        change(run)
-        before = [z.T @ h for z, h in zip(run.sensitivities(loss(run.forward())[1]), run.h, strict=False)]
-        run.descend(loss(run.forward())[1] * 1e-10)
-        after = [z.T @ h for z, h in zip(run.sensitivities(loss(run.forward())[1]), run.h, strict=False)]
-        expected = sum((b - a).square().sum() for a, b in zip(before, after, strict=True)).sqrt()
-        assert change(run)[0].item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_draws_have_their_variances_and_are_independent():
@@ -155,21 +139,6 @@ def test_prediction_gates_and_dead_units_at_other_inputs(kind):
         assert all(torch.equal(a[r].bool(), b.bool()) for a, b in zip(both.gates_at(other), there.gates, strict=True))
         dead = [1 - (gate.bool().sum(0) > 0).double().mean().item() for gate in there.gates]
         assert there.dead().tolist() == pytest.approx(dead)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gate_changes_are_hamming_distances(kind):
-    loss, other = RegressionLoss(targets()), unit_inputs(30, seed=5)
-    run = runs_of(kind).descent(unit_inputs(), 0)
-    changes = GateChanges(other)
-    assert changes(run).isnan()
-    before = run.gates_at(other)
-    run.descend(loss(run.forward())[1] * 0.05)
-    after = run.gates_at(other)
-    expected = np.mean([(a != b).double().mean().item() for a, b in zip(before, after, strict=True)])
-    assert changes(run).item() == pytest.approx(expected)
-    assert (expected > 0) == (kind == "relu")
-    assert changes(run).item() == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

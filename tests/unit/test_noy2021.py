@@ -6,27 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from overparam.errors import ParameterError
+from overparam.data import load
 from overparam.experiments import noy2021_depth, noy2021_sec44
 from overparam.experiments import noy2021_subnetworks as parts
-from overparam.experiments.noy2021 import LEVELS, grid_function, sgemm
-from overparam.experiments.noy2021_pairs import (
-    KINDS,
-    Settings,
-    descend_pairs,
-    endless,
-    ratio,
-    rises,
-    sgd_pairs,
-    step_sizes,
-    trend,
-)
+from overparam.experiments.noy2021 import LEVELS, grid_function, sgemm, sharpness, ten_classes
 from overparam.models.gated import GatedRuns
 from overparam.theory.finite_kernels import ntk_gram
-from overparam.training import RegressionLoss, gradient_descent
 
 N, D, OUT, M, DEPTH = 5, 6, 3, 40, 4
-NETS = Settings(12, 3)
+KINDS = ("grelu", "relu")
 
 
 def unit_inputs(n=N, d=D, seed=0):
@@ -34,62 +22,26 @@ def unit_inputs(n=N, d=D, seed=0):
     return x / x.norm(dim=1, keepdim=True)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return [sgemm("sgemm-grid", 20, 6, seed=seed) for seed in (0, 1)]
+@pytest.mark.parametrize("kind", ["grelu", "relu"])
+def test_sharpness_is_the_exact_kernels_largest_eigenvalue_over_n(kind):
+    data = [sgemm("sgemm-grid", 20, 6, seed=seed) for seed in (0, 1)]
+    net = GatedRuns(kind, 15, 12, 3, seeds=[3, 4])
+    found = sharpness(net, torch.stack([part.x_train for part in data]))
+    for column, part in enumerate(data):
+        run = GatedRuns(kind, 15, 12, 3, seeds=[3 + column]).descent(part.x_train, 0)
+        run.forward()
+        exact = torch.linalg.eigvalsh(ntk_gram(run))[-1].item() / 20
+        assert found[column] == pytest.approx(exact, rel=1e-2)
 
 
-@pytest.mark.parametrize("unit", ["f", "eta", "own"])
-def test_step_sizes_are_shares_of_the_exact_kernel(data, unit):
-    with pytest.raises(ParameterError, match="unit"):
-        step_sizes({"relu": np.ones(1)}, [1.0], "g")
-    pairs = descend_pairs(data, [3, 4], [0.01, 0.02], Settings(12, 3, unit=unit), steps=2)
-    for column, (part, seed) in enumerate(zip(data, [3, 4], strict=True)):
-        exact = {}
-        for kind in KINDS:
-            run = GatedRuns(kind, 15, 12, 3, seeds=[seed]).descent(part.x_train, 0)
-            run.forward()
-            exact[kind] = torch.linalg.eigvalsh(ntk_gram(run))[-1].item() / 20
-            assert pairs.sharpness[kind][column] == pytest.approx(exact[kind], rel=1e-2)
-        shares = {"f": exact["relu"], "eta": 1.0, "own": exact["grelu"]}[unit] * pairs.eta[:, column]
-        np.testing.assert_allclose(shares, [0.01, 0.02], rtol=1e-2)
-        np.testing.assert_allclose(pairs.f[:, column], pairs.eta[:, column] * exact["relu"], rtol=1e-2)
-
-
-def test_curves_are_those_of_single_trainings_in_units_of_the_labels(data):
-    pairs = descend_pairs(data, [3, 4], [0.5, 1.0], NETS, steps=6, gradients=True)
-    for kind in KINDS:
-        y = data[1].y_train[:, None]
-        net = GatedRuns(kind, 15, 12, 3, seeds=[4])
-        alone = gradient_descent(net, data[1].x_train, RegressionLoss(y), pairs.eta[1, 1], 6).loss[0]
-        np.testing.assert_allclose(pairs.loss[kind][1, 1], alone / (y.square().mean() / 2), rtol=1e-10)
-        assert pairs.logs[kind]["change"].shape == (2, 2, 7)
-        assert np.isnan(pairs.logs[kind]["change"][..., 0]).all()
-
-
-def test_one_batch_of_everything_is_full_batch_descent(data):
-    full = descend_pairs(data, [3, 4], [0.5], NETS, steps=4)
-    pairs = sgd_pairs(data, [3, 4], [0.5], NETS, batch=20, epochs=4, changes=True)
-    for kind in KINDS:
-        np.testing.assert_allclose(pairs.loss[kind], full.loss[kind], rtol=1e-9)
-        assert pairs.logs[kind]["test"].shape == (1, 2, 5)
-    assert pairs.logs["grelu"]["changes"][..., 1:].max() == 0
-
-
-def test_divergence_is_an_infinite_loss(data):
-    pairs = descend_pairs(data, [3, 4], [1e4], NETS, steps=5)
-    assert np.isinf(pairs.loss["relu"][..., -1]).all()
-    np.testing.assert_array_equal(endless([[1.0, np.nan, 2.0]]), [[1.0, np.inf, np.inf]])
-    assert rises(np.array([3.0, 1.0, 2.0, np.inf, np.inf])) == 2
-    assert ratio(1.0, np.inf) == 0
-    assert np.isnan(ratio(np.inf, np.inf))
-
-
-def test_trend_is_spearmans_correlation():
-    from scipy.stats import spearmanr
-
-    values = np.random.default_rng(0).standard_normal((3, 30)).round(1)  # with ties
-    np.testing.assert_allclose(trend(values), [spearmanr(row, range(30)).statistic for row in values], rtol=1e-12)
+def test_ten_classes_are_centred_by_the_training_images_and_one_hot():
+    plain = load("mnist-5k", n_train=30, n_test=10, seed=2, transform="raw", flat=True)
+    data = ten_classes("mnist-5k", 30, 10, seed=2, stand_in="digits")
+    centred = plain.x_test - plain.x_train.mean(0)
+    np.testing.assert_allclose(data.x_test * centred.norm(dim=1, keepdim=True), centred, atol=1e-6)
+    assert torch.equal(data.y_train.argmax(1), plain.y_train.long())
+    assert (data.y_train.sum(1) == 1).all()
+    assert data.stand_in == "digits"
 
 
 def test_the_grid_is_that_of_the_kernels_and_its_function_does_not_depend_on_the_rows_seed():
