@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from overparam.data import load
-from overparam.experiments import noy2021_depth, noy2021_sec44
+from overparam.experiments import noy2021_depth
 from overparam.experiments import noy2021_subnetworks as parts
 from overparam.experiments.noy2021 import LEVELS, grid_function, sgemm, sharpness, ten_classes
 from overparam.models.gated import GatedRuns
@@ -117,26 +117,3 @@ def test_layers_are_those_of_the_opened_net(kind):
         torch.testing.assert_close(h, run.h[k])
         expected = run.h[0] > 0 if k == 0 else run.gates[k - 1] > 0
         assert torch.equal(gate, expected)
-
-
-def test_products_of_open_gates_alone():
-    m, block = 40, 8
-    gate = torch.tensor([1.0, 1, 0, 1, 0])
-    spans = noy2021_sec44.open_spans(gate, block)
-    assert spans == [(0, 16), (24, 32)]
-    W, h, opened = torch.rand(m, m), torch.rand(m), gate.repeat_interleave(block)
-    found = noy2021_sec44.open_product(W, h, spans, [(0, m)], torch.zeros(m))
-    torch.testing.assert_close(found, (W @ h) * opened)
-    found = noy2021_sec44.open_product(W, h, spans, spans, torch.zeros(m))
-    torch.testing.assert_close(found, (W @ (h * opened)) * opened)
-
-
-def test_inference_by_blocks_has_the_outputs_of_the_net():
-    x, net = unit_inputs(30, 6), GatedRuns("grelu", 6, 64, 4, 2, seeds=[0])
-    for blocks in (4, 16):
-        size = 64 // blocks
-        spread = torch.eye(blocks).to(x).repeat_interleave(size, 0)
-        made = [(spread, net.psi(0, k, x)[::size]) for k in range(1, 5)]
-        run = net.with_psi(made).descent(x, 0)
-        fast = noy2021_sec44.BlockInference(run, made)
-        torch.testing.assert_close(torch.stack([fast(point) for point in x]), run.forward())
