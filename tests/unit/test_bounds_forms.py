@@ -122,7 +122,6 @@ POWERS = {
         "width_allenzhu2019": "n^24 L^12",
         "width_zou2019": "n^8 L^12",
         "width_noy2021": "n^2 L dy",
-        "width_ntk": "n dx dy^2 L^3",
         "iters_zou2018": "n^8 L^9",
         "iters_allenzhu2019": "n^6 L^2 lneps",
         "iters_zou2019": "n^2 L^2 lneps",
@@ -134,12 +133,8 @@ POWERS = {
         "ntk_diagonal": "L m^2 dx^-1 dy^-1",
         "alpha_x": "1/12 m dx^-1",
         "beta_x": "27/4 m dx^-1",
-        "tau_bound": "dy n^1/2 m^-1/2 L^-1",
         "ntk_ratio": "n^1/2 dx L^2 dy^2 m^-5/2",
-        "ntk_gradient2_lower": "1/144 m^3 dx^-1 dy^-1",
-        "ntk_ratio_allenzhu2019": "L^3/2 lnm^-1/2",
         "loss0_bound": "4 m n dx^-1",
-        "gate_table_bytes": "1/8 n m L",
     },
 }
 # 1 - γ of the rates, and m/ln⁴m of the widths

@@ -220,21 +220,9 @@ def gamma_needed(n, *, alpha2=1.0, beta2=81.0**2):
 
 
 @_checked
-def tau_bound(n, m, L, dy=1, *, c=1):
-    """c dy √(n/m)/L, which is ξ/L. Source: eq. (5)."""
-    return c * dy * np.sqrt(n / m) / L
-
-
-@_checked
 def tau_condition50(L, theta):
     """√θ/(27√12 L^(3/2) e^(2θ)), the largest τ that eq. (50) allows; it is largest at θ = 1/4."""
     return np.sqrt(theta) / (27 * np.sqrt(12) * L**1.5 * np.exp(2 * theta))
-
-
-@_checked
-def width_ntk(n, L, dx, dy=1, *, c=1):
-    """c n dx dy² L³. Source: Theorem 3."""
-    return c * n * dx * dy**2 * L**3
 
 
 @_checked
@@ -251,23 +239,11 @@ def ntk_ratio(n, m, L, dx, dy=1, form="printed", *, c=1):
 
 
 @_checked
-def ntk_gradient2_lower(m, dx, dy=1, form="printed"):
-    """m³/(144 dx dy), a lower bound on ‖∇_k y_p‖_F²; corrected (rank one): m². Source: Section 10.5."""
-    return m ** (3 if _chosen(form, "printed", "corrected") == "printed" else 2) / (144 * dx * dy)
-
-
-@_checked
 def kernel_ratio(r1, r2, form="printed"):
     """3 max(R₁, R₂), a bound on |ΔK_ij|/√(K_ii K_jj); exact: R₁ + R₂ + R₁R₂. Source: eq. (8)."""
     if _chosen(form, "printed", "exact") == "printed":
         return 3 * np.maximum(r1, r2)
     return r1 + r2 + r1 * r2
-
-
-@_checked(m=(lambda v: v > 1, "above 1"))
-def ntk_ratio_allenzhu2019(m, L):
-    """L^(3/2)/√(log m), the ratio of Allen-Zhu et al. Source: Section 4.2."""
-    return L**1.5 / np.sqrt(np.log(m))
 
 
 @_checked
@@ -348,9 +324,3 @@ def flops_inference(m, L, form="relu", *, rank=None):
     if _chosen(form, "relu", "grelu") == "relu":
         return 2 * m**2 * L
     return 2 * (m**2 / 2 + 2 * (np.sqrt(m) / 2 if rank is None else rank) * m) * L
-
-
-@_checked
-def gate_table_bytes(n, m, L):
-    """n m L/8, the bytes of a table of gates as bits. Source: Section 4.4."""
-    return n * m * L / 8
