@@ -158,3 +158,20 @@ def test_a_diverged_stochastic_training_is_an_error_unless_it_is_asked_for():
         stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0)
     history = stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0, allow_divergence=True)
     assert history.diverged.all()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_keeping_the_first_layer_changes_no_number(batched):
+    x = torch.randn(N, P, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    loss = CrossEntropyLoss(torch.arange(N) % 3)
+    histories = []
+    for keep_W1 in (False, True):
+        net = LeakyMLP(P, M, 3, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
+        inputs = net.embed(x)
+        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.weights[0]}
+        options = {"batch": 4, "seed": 2, "log": log, "batched": batched}
+        histories.append(stochastic_gradient_descent(net, inputs, loss, 0.1, 5, **options))
+    expected, direct = histories
+    np.testing.assert_allclose(direct.loss, expected.loss, rtol=1e-11)
+    for name in ("f", "W1"):
+        np.testing.assert_allclose(direct.logs[name], expected.logs[name], rtol=1e-10, atol=1e-12)

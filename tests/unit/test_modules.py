@@ -7,11 +7,11 @@ import torch
 
 from overparam.data import load
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.experiments.guo2024 import module_curves
-from overparam.experiments.guo2024_sequence import LeakyLSTM, LeakyViT
 from overparam.models.convolutional import LeakyCNN
 from overparam.models.modules import LeakyUnit
-from overparam.training import Recipe
+from overparam.models.sequence import LeakyLSTM, LeakyViT
+from overparam.training import Checkpoint, Recipe
+from overparam.training.autograd import train
 from overparam.training.descent import epoch_order
 
 SMALL_VIT = {"size": 8, "dim": 6, "layers": 2, "heads": 2, "head_dim": 3, "mlp": 10, "head": 12}
@@ -80,41 +80,43 @@ def build(alpha, seed):
 
 
 RECIPE = Recipe(epochs=3, eta=0.01, batch=4)
-OPTIONS = {"at": [0, 1, 3], "dtype": torch.float64, "device": "cpu"}
 
 
 def test_training_is_torchs_sgd():
-    data = images(3)
-    curves = module_curves([images(2), data], [2, 3], [-1.0, 0.5], build, cross_entropy, RECIPE, **OPTIONS)
-    assert curves["test"].shape == (2, 2, 3)
-    net = build(0.5, 3)
+    data, net = images(3), build(0.5, 3)
+    course = train(build(0.5, 3), data.x_train, data.y_train, RECIPE, at=[3], seed=3)
     optimiser = torch.optim.SGD(net.parameters(), 0.01)
     for epoch in range(3):
         for index in epoch_order(9, 3, epoch).split(4):
             optimiser.zero_grad()
             cross_entropy(net(data.x_train[index]), data.y_train[index]).backward()
             optimiser.step()
-    expected = [
-        cross_entropy(net(x), y).detach() for x, y in ((data.x_train, data.y_train), (data.x_test, data.y_test))
-    ]
-    assert [curves["train"][1, 1, -1], curves["test"][1, 1, -1]] == pytest.approx([e.item() for e in expected])
+    for name, expected in net.state_dict().items():
+        torch.testing.assert_close(course.states[3][name], expected)
 
 
-def test_dropout_is_off_where_the_loss_is_measured_and_a_finished_run_is_read_back(tmp_path):
+def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_is_read_back(tmp_path):
     words = torch.randint(0, 20, (12, 5), generator=torch.Generator().manual_seed(0))
     labels = (torch.arange(12) % 2).double()
-    data = dataclasses.replace(images(0), x_train=words, y_train=labels, x_test=words, y_test=labels)
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
 
-    def lstm(alpha, seed):
-        return LeakyLSTM(alpha, seed, vocab=20, dim=3, hidden=4, head=8)
+    def trained(at, checkpoint=None):
+        net = LeakyLSTM(-1.0, 0, vocab=20, dim=3, hidden=4, head=8)
 
-    loss, options = torch.nn.functional.binary_cross_entropy_with_logits, OPTIONS | {"checkpoint": tmp_path / "c"}
-    first = module_curves([data], [0], [-1.0], lstm, loss, RECIPE, **options)
-    assert first["train"] == pytest.approx(first["test"])
-    again = module_curves([data], [0], [-1.0], lstm, loss, RECIPE, **options)
-    assert (first["train"] == again["train"]).all()
+        def look():
+            net.eval()
+            return {"errors": torch.stack([loss(net(words), labels), loss(net(words), labels)]).detach()}
+
+        course = train(net, words, labels, RECIPE, at=at, seed=0, loss=loss, look=look, checkpoint=checkpoint)
+        return course.states[3]["errors"]
+
+    first, often = trained([3], Checkpoint(tmp_path / "c")), trained([0, 1, 2, 3])
+    assert first[0] == first[1]  # no dropout where it is measured
+    torch.testing.assert_close(first, often, rtol=0, atol=0)
+    assert (trained([3], Checkpoint(tmp_path / "c")) == first).all()
 
 
 def test_a_divergence_is_an_error():
-    with pytest.raises(TrainingDiverged, match="slope -1"):
-        module_curves([images(0)], [0], [-1.0], build, cross_entropy, dataclasses.replace(RECIPE, eta=1e9), **OPTIONS)
+    data = images(0)
+    with pytest.raises(TrainingDiverged, match="epoch"):
+        train(build(-1.0, 0), data.x_train, data.y_train, dataclasses.replace(RECIPE, eta=1e9), at=[3], seed=0)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ..models.modules import Drawn, LeakyUnit
+from .modules import Drawn, LeakyUnit
 
 
 class LeakyLSTM(nn.Module):
