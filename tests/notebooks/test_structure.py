@@ -19,10 +19,10 @@ WIDEST = 92  # characters that a page shows of a line of code
 SAYING = [path.stem for path in sorted(NOTEBOOKS.glob("*.ipynb")) if "claim.say(" in path.read_text(encoding="utf-8")]
 # Formulas, code, and places in a paper; and what theory says, not a run: exponents, scales, a coin, a machine's memory
 NO_RESULT = re.compile(
-    r"\$[^$]*\$|`[^`]*`|[(A-Z]\.?\d+\.\d+|(?:Theorem|Lemma|Example|Section|eq\.) \d+\.\d+"
+    r"\$[^$]*\$|`[^`]*`|[(A-Z]\.?\d+\.\d+|[A-Z]\.\d+|(?:Theorem|Lemma|Example|Section|eq\.) \d+\.\d+"
     r"|95 %|-0\.5\b|= 0\.01\b|error 0\.5\b|141 GB"
 )
-RESULT = re.compile(r"\d+\.\d+|\d[\d,]{2,}|\d+ ?%")
+RESULT = re.compile(r"\d+\.\d+|\d[\d,]+\d|\d+ ?%")
 
 
 def cells(stem):
