@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -25,7 +26,7 @@ class Copy:
     def start(self, *words, cwd=".", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):
         return subprocess.Popen(
             [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root / cwd, stdout=stdout, stderr=stderr,
-            env=self.environment | environment, text=True,
+            env=self.environment | environment, text=True, preexec_fn=_hears_of_hangups,
         )  # fmt: skip
 
     def run(self, *words, **environment):
@@ -54,3 +55,8 @@ class Copy:
         folders = [self.figures, self.logs, self.root / "data"]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
         return [p for p in files if p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p)]
+
+
+def _hears_of_hangups():
+    """As a command in a terminal does; under nohup the tests would hand on that it does not."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
