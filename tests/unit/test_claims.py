@@ -245,6 +245,7 @@ def rows(**holds):
         (rows(r1=True, I1=True, N1=True), "not testable at this scale"),
         (rows(R1=True, r2=False, n1=False), "reproduced"),
         (rows(R1=True, R2=None, N1=None), "reproduced"),
+        (rows(R1=True, R2=None, R3=None, N1=True), "partly"),
         (rows(R1=None, N1=True), "not testable at this scale"),
         (rows(R1=None, R2=False), "not reproduced"),
         (rows(R1=True, C1=None), "reproduced"),

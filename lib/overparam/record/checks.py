@@ -233,7 +233,8 @@ def verdict(results, partly_if=()):
     """One of VERDICTS from rows of {name, tag, holds, applies}; those that are `undecided` count neither way.
 
     `contradicted` if a [C] holds; `not testable at this scale` if no [R] is decided; `reproduced` iff all [R] and [N]
-    hold; `partly` iff all [N] and at least half of [R] hold (or all of one of the claim's groups `partly_if`).
+    hold and at least half of the [R] are decided; `partly` iff all [N] and at least half of the decided [R] hold (or
+    all of one of the claim's groups `partly_if`).
     """
     rows = [row for row in results if row["applies"] and not row.get("undecided")]
     open_ones = {row["name"] for row in results if row["applies"] and row.get("undecided")}
@@ -243,8 +244,9 @@ def verdict(results, partly_if=()):
         return "contradicted"
     if not decide["R"]:
         return "not testable at this scale"
+    asked = sum(row["tag"] == "R" and row["applies"] for row in results)
     if all(decide["R"] + decide["N"]):
-        return "reproduced"
+        return "reproduced" if len(decide["R"]) * 2 >= asked else "partly"
     groups = [set(group) - open_ones for group in partly_if]
     half = sum(decide["R"]) * 2 >= len(decide["R"])
     partly = any(group and group <= held for group in groups) if groups else half
