@@ -11,7 +11,7 @@ from PIL import Image
 
 from ... import paths
 from ...errors import RunFailed
-from . import pages, records
+from . import errata, pages, quotes, records
 
 THUMBNAIL = 320  # pixels across: twice the width on the page, for screens with fine pixels
 
@@ -45,13 +45,16 @@ def build(target=None, figures=None, jobs=2):
 
 def write_sources(source, figures):
     """The hand-written pages, those made from the records, and the files to download, all below `source`."""
-    shutil.copytree(paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers", "index.md"))
+    shutil.copytree(paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers"))
     env, entries, texts = pages.environment(), records.load(figures), pages.papers()
     for entry in entries:
         for version in entry.versions.values():
             with records.naming(version.folder / "result.json" if version.folder else version.notebook):
                 _write_claim(source, env, entry, version, texts[entry.spec.paper])
     _write(source / "index.md", pages.dashboard(env, entries, texts))
+    _write(source / "errata.md", errata.page(entries, texts))
+    for name in quotes.PAGES:
+        _write(source / f"{name}.md", quotes.page(env, name, entries))
     for key, text in texts.items():
         _write(source / "papers" / f"{key}.md", pages.paper_page(env, key, text, entries))
     for path in pages.explorers():

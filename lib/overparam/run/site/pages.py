@@ -11,11 +11,10 @@ from ...errors import OverparamError
 from ...record import checks, render
 from ...record.pages import merged
 from .. import runner
-from . import records
+from . import errata, quotes, records
+from .markup import inert, literal, plain, raw
 
 LIBRARY = ("models", "training", "theory", "bounds", "data", "record")  # a page of the reference for each folder
-_SPECIAL = re.compile(r"([!-/:-@\[-`{-~])")  # ASCII punctuation, which a backslash makes literal in Markdown
-_DIRECTIVE = re.compile(r"(`{3,}|~{3,})(?=[ \t]*\{)")
 _OUTPUTS = ("image/png", "text/markdown", "text/plain")
 
 
@@ -29,27 +28,6 @@ def environment():
     env.filters["slug"] = lambda words: words.replace(" ", "-")
     env.globals.update(TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN))
     return env
-
-
-def plain(text):
-    """A sentence without its Markdown, and with the names of LaTeX's symbols, for tables."""
-    return re.sub(r"[$`\\]|\*\*", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text))
-
-
-def literal(text):
-    """Text as Markdown that shows just these characters, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-
-
-def raw(html):
-    """An HTML fragment as a MyST directive, in a fence longer than any in it: templates do not escape backticks."""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
-    return f"{fence}{{raw}} html\n{html}\n{fence}\n"
-
-
-def inert(text):
-    """Markdown in which directives, which could insert HTML or files, are shown as code."""
-    return _DIRECTIVE.sub(r"\1text ", text)
 
 
 def papers():
@@ -76,13 +54,14 @@ def claim_page(env, entry, version, notebook, paper):
     data = dict.fromkeys((d["name"], d["stand_in"]) for d in (version.record or {"data": []})["data"])
     context = {"entry": entry, "spec": entry.spec, "version": version, "record": version.record, "paper": paper}
     cells = [_own_cell(cell, entry.spec.title, not entry.summary) for cell in notebook["cells"]]
-    for cell in cells:
-        if cell["cell_type"] == "markdown":  # the notebook's own title becomes the first section
-            cell["source"] = re.sub(r"^# ", "## ", cell["source"], count=1)
-            break
-    title = f"# {literal(entry.spec.title)}\n\n"
-    summary = "\n\n".join(map(inert, (version.record or {}).get("summary") or [])) + "\n\n"
-    head = _markdown("head", title + summary + raw(env.get_template("claim_head.html").render(context)))
+    first = next(cell for cell in cells if cell["cell_type"] == "markdown")
+    found, _, first["source"] = first["source"].removeprefix("# ").partition("\n")
+    ours = entry.spec.paper == "synthesis" or entry.spec.kind == "extension"
+    title = f"# {'' if ours else 'The paper claims: '}{literal(entry.spec.title)}"
+    lead = raw(env.get_template("claim_lead.html").render(context))
+    summary = (version.record or {}).get("summary") or []
+    parts = [title, lead, f"**We find: {inert(found)}.**", *map(inert, summary)]
+    head = _markdown("head", "\n\n".join(parts) + "\n\n" + raw(env.get_template("claim_head.html").render(context)))
     foot = _markdown("foot", "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data)))
     return _page(notebook, [head, *cells, foot], {} if version is entry.best else {"orphan": True})
 
@@ -137,8 +116,9 @@ def dashboard(env, entries, texts):
     for entry in entries:
         totals[entry.spec.paper][entry.verdict] += 1
     html = env.get_template("dashboard.html").render(entries=entries, papers=texts, totals=totals)
-    text = (paths.SITE / "index.md").read_text(encoding="utf-8")
-    tree = _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
+    text = quotes.page(env, "index", entries)
+    tree = _toctree("Start", [*quotes.PAGES, "errata"])
+    tree += _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
     tree += _toctree("Reading", ["verdicts", "glossary", *(path.stem for path in explorers())])
     tree += _toctree("Library", [f"{folder} <reference/{folder}>" for folder in LIBRARY])
     return f"{text}\n{raw(html)}\n{tree}"
@@ -152,7 +132,7 @@ def paper_page(env, key, text, entries):
     """What a paper claims, its statements and where they are computed, what was not reproduced, and its errata."""
     _, title, body = text
     own = [entry for entry in entries if entry.spec.paper == key]
-    body = quoting(env, f"papers/{key}.md", body, {entry.spec.id: entry for entry in entries})
+    body = quotes.fill(env, f"papers/{key}.md", body, entries)
     table = env.get_template("paper.html").render(entries=own)
     open_ones = [e for e in own if e.verdict not in ("reproduced", records.UNRUN)]
     parts = [
@@ -160,38 +140,10 @@ def paper_page(env, key, text, entries):
         "## What was not reproduced, and why\n",
         *(_shortfall(env, entry) for entry in open_ones),
         *([] if open_ones else ["Every claim that was run at a size that can decide is reproduced.\n"]),
-        _errata(key, entries),
+        errata.section(key, entries),
         _toctree("Claims", [f"{e.spec.id.removeprefix(key + '-')} </{e.page()}>" for e in own if e.best]),
     ]
     return "\n".join(parts)
-
-
-def quoting(env, where, text, entries):
-    """A hand-written text with what it takes from the records; entries: {claim id: Entry}.
-
-    `{{ value(claim, check) }}` is what was measured, `{{ verdict(claim) }}` a word, `{{ link(claim, words) }}` a link,
-    and `{{ picture(claim, name, description) }}` a figure that leads to its page. Raises OverparamError otherwise.
-    """
-
-    def value(claim, check):
-        names = [row.name for row in entries[claim].spec.checks]
-        version = entries[claim].best
-        rows = version.record["checks"] if version and version.record else []
-        measured = {name: records.UNRUN for name in names} | {row["name"]: render.measured(row) for row in rows}
-        return measured[check]
-
-    def link(claim, words):
-        page = entries[claim].page()
-        return f"[{words}](/{page})" if page else words
-
-    def picture(claim, name, description):
-        return raw(env.get_template("picture.html").render(entry=entries[claim], name=name, alt=description))
-
-    names = {"value": value, "verdict": lambda claim: entries[claim].verdict, "link": link, "picture": picture}
-    try:
-        return env.overlay(autoescape=False).from_string(text).render(names)
-    except (LookupError, jinja2.TemplateError) as error:
-        raise OverparamError(f"{where} asks for what is not there: {error}") from error
 
 
 def _shortfall(env, entry):
@@ -207,16 +159,6 @@ def _reason(notebook):
     last = "".join("".join(cell["source"]) for cell in records.read_notebook(notebook)["cells"][-1:])
     found = re.search(r"\*\*How far from the paper\W*\*\*(.*?)(?=\n\s*\n\*\*|\Z)", last, re.DOTALL)
     return inert(textwrap.dedent(found[1]).strip()) if found else ""
-
-
-def _errata(key, entries):
-    file = paths.NOTEBOOKS / "errata" / f"{key}.md"
-    if not file.exists():
-        return ""
-    _, _, table = file.read_text(encoding="utf-8").partition("\n")
-    pages = {e.spec.id: e.page() for e in entries if e.best}
-    link = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, sorted(pages, key=len, reverse=True)))})(?![\w-])")
-    return "## Errata\n" + link.sub(lambda m: f"[{m[1]}](/{pages[m[1]]})", table) if pages else f"## Errata\n{table}"
 
 
 def reference():
