@@ -57,7 +57,8 @@ class Quotes:
         for name, here in wanted.items():
             rows = rows[rows[name] == (rows[name].max() if here == "last" else here)]
         numbers = 10 ** rows[column] if log10 else rows[column]
-        return f"{numbers.agg(how):.3g}" if how else f"{numbers.mean():.3g} ± {numbers.std():.2g}"
+        shown = f"{numbers.agg(how):.3g}" if how else f"{numbers.mean():.3g} ± {numbers.std():.2g}"
+        return re.sub(r"([\d.]+)e\+?(-?)0*(\d+)", r"$\1\\cdot10^{\2\3}$", shown)
 
     def verdict(self, claim):
         return self._entries[claim].verdict
