@@ -1,10 +1,12 @@
 """Parameters of a notebook: the literals of its `parameters` cell, and the validation of whatever overrides them."""
 
 import ast
+import copy
 import json
 import math
 import reprlib
 import sys
+from functools import cache
 from pathlib import Path
 
 from ..errors import ClaimError, ParameterError
@@ -13,11 +15,16 @@ from ..errors import ClaimError, ParameterError
 def notebook_parameters(path):
     """{name: literal} of a notebook's cell tagged `parameters`. Raises ClaimError where it holds anything else."""
     try:
-        cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-        (cell,) = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
-        return dict(map(_literal, ast.parse("".join(cell["source"])).body))
+        return copy.deepcopy(_literals(Path(path).read_text(encoding="utf-8")))
     except Exception as error:  # MemoryError too: what a parser raises for nested brackets
         raise ClaimError(f"{Path(path).name}: no readable cell of literals tagged 'parameters' ({error})") from error
+
+
+@cache
+def _literals(text):
+    cells = json.loads(text)["cells"]
+    (cell,) = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
+    return dict(map(_literal, ast.parse("".join(cell["source"])).body))
 
 
 def _literal(node):

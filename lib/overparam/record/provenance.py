@@ -59,9 +59,8 @@ def fingerprint(notebook, parameters, deciding):
     parameters: the profile's values; deciding: what decides of the checks (`checks.deciding`). Prose does not count.
     The library enters by the definitions that the notebook reaches, the table of the data sets by those named.
     """
-    code = _code(notebook)
-    parts = [json.dumps([parameters, deciding], sort_keys=True, default=str), code]
-    parts += _reached_sources(code)
+    code, used = _sources(notebook)
+    parts = [json.dumps([parameters, deciding], sort_keys=True, default=str), code, *used]
     text = "".join(parts)
     parts += [table for name, table in _data_sets().items() if name in text]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -69,12 +68,12 @@ def fingerprint(notebook, parameters, deciding):
 
 def library(notebook):
     """A digest of the library alone, as far as a notebook reaches it: trainings go on while it stays the same."""
-    return hashlib.sha256("\n".join(_reached_sources(_code(notebook))).encode()).hexdigest()
+    return hashlib.sha256("\n".join(_sources(notebook)[1]).encode()).hexdigest()
 
 
 def refresh():
     """Forget what was read of the sources."""
-    for known in (_definitions, _modules, _data_sets):
+    for known in (_sources_of, _definitions, _modules, _data_sets):
         known.cache_clear()
 
 
@@ -88,22 +87,23 @@ def state(notebook):
 
 def settled(notebook):
     """The `state` once all modules that a notebook reaches are imported: what is written later changes nothing."""
-    for module in sorted({module for module, _ in reached(_code(notebook))} - _NEUTRAL - {""}):
+    for module in sorted({source.partition(":")[0] for source in _sources(notebook)[1]}):
         importlib.import_module(module)
     return state(notebook)
 
 
-def _code(notebook):
-    """The code of a notebook without comments, docstrings and the cell of parameters."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
-    cells = [cell for cell in cells if cell["cell_type"] == "code"]
+def _sources(notebook):
+    """The code of a notebook without comments, docstrings and the cell of parameters; and what it uses, sorted."""
+    return _sources_of(Path(notebook).read_text(encoding="utf-8"))
+
+
+@cache
+def _sources_of(text):
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
-    return ast.unparse(_without_docstrings(ast.parse("\n".join(sources))))
-
-
-def _reached_sources(code):
-    found = [(module, name) for module, name in sorted(reached(code)) if module not in _NEUTRAL]
-    return [f"{module}:{name}:{_definitions(module)[name].code}" for module, name in found]
+    tree = _without_docstrings(ast.parse("\n".join(sources)))
+    used = [(module, name) for module, name in sorted(_reached(tree)) if module not in _NEUTRAL]
+    return ast.unparse(tree), [f"{module}:{name}:{_definitions(module)[name].code}" for module, name in used]
 
 
 def reached(code):
@@ -112,8 +112,12 @@ def reached(code):
     Reached is whatever a word in reached code is called like, in any module that reached code imports, and, under "",
     what runs on import. A definition that looks up others in `globals`, or imports them by name, reaches its folder.
     """
-    tree = ast.parse(code)
-    modules, words = _imports(tree, "overparam"), _words(tree)
+    return _reached(ast.parse(code))
+
+
+def _reached(tree):
+    nodes = list(ast.walk(tree))
+    modules, words = _imports(nodes, "overparam"), _words(nodes)
     if words & {"import_module", "__import__"}:
         modules = set(_modules())
         words.update(*map(_definitions, modules))
@@ -144,8 +148,9 @@ class _Definition:
         """One more statement; imports on the module's level count by what they import."""
         if not isinstance(node, ast.Import | ast.ImportFrom):
             self.code += ast.unparse(node) + "\n"
-        self.words |= _words(node)
-        self.modules |= _imports(node, package)
+        nodes = list(ast.walk(node))
+        self.words |= _words(nodes)
+        self.modules |= _imports(nodes, package)
 
 
 @cache
@@ -154,7 +159,7 @@ def _definitions(module):
     tree = _without_docstrings(ast.parse(_modules()[module].read_text(encoding="utf-8")))
     found = {"": _Definition(modules=_with_parents(module))}
     for node in tree.body:
-        decorators = set().union(*map(_words, getattr(node, "decorator_list", [])))
+        decorators = _words(inner for outer in getattr(node, "decorator_list", []) for inner in ast.walk(outer))
         # another decorator may enter the definition in a table, when the module is imported
         names = [*_defined(node), *([""] if decorators - _WRAPPERS else [])]
         for name in names:
@@ -170,17 +175,17 @@ def _defined(node):
     return names if isinstance(node, ast.Assign | ast.AnnAssign) and len(names) == len(targets) else [""]
 
 
-def _words(tree):
+def _words(nodes):
     """The names, attributes, imported names and texts in a piece of code."""
     places = {ast.Name: "id", ast.Attribute: "attr", ast.alias: "name", ast.Constant: "value"}
-    found = [getattr(node, places[type(node)]) for node in ast.walk(tree) if type(node) in places]
+    found = [getattr(node, places[type(node)]) for node in nodes if type(node) in places]
     return {word for word in found if isinstance(word, str)}
 
 
-def _imports(tree, folder):
+def _imports(nodes, folder):
     """The package's modules that a piece of code imports, with those around them."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(*(_with_parents(alias.name) for alias in node.names))
         elif isinstance(node, ast.ImportFrom):
@@ -201,9 +206,12 @@ def _folder(module):
 
 
 def _without_docstrings(tree):
-    for node in ast.walk(tree):
+    nodes = [tree]
+    for node in nodes:  # statements alone: most of a tree lies in their expressions
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            nodes += getattr(node, block, [])
     return tree
 
 

@@ -67,15 +67,17 @@ def record(claim_id, folder):
 
 def stale(claim_id, profile):
     """Whether a claim's record is absent, unreadable, damaged, without its notebook, or made from other sources."""
+    return _outdated(claim_id, profile) or bool(damaged(claim_id, profile))
+
+
+def _outdated(claim_id, profile):
     spec = checks.spec(claim_id)
+    notebook = paths.FIGURES / profile / spec.notebook / "notebook.ipynb"
     try:
-        records = [record(i, profile) for i in served(spec.notebook)]
+        made_from = {(record(i, profile) or {}).get("fingerprint") for i in served(spec.notebook)}
     except ClaimError:
         return True
-    wanted = fingerprint(claim_id, profile)
-    fresh = all(r is not None and r.get("fingerprint") == wanted for r in records)
-    notebook = paths.FIGURES / profile / spec.notebook / "notebook.ipynb"
-    return not (fresh and notebook.exists() and not damaged(claim_id, profile))
+    return None in made_from or made_from != {fingerprint(claim_id, profile)} or not notebook.exists()
 
 
 def run(claim_id, profile, overrides=None, threads=None):
@@ -206,9 +208,9 @@ def damaged(claim_id, profile, figures=None):
     if not path.exists():
         return []
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        wrote = content["metadata"]["overparam"]
-        if wrote.pop("itself") != _sha256(_text(content).encode()):
+        text = path.read_text(encoding="utf-8")
+        wrote = json.loads(text)["metadata"]["overparam"]
+        if wrote["itself"] != _sha256(text.replace(f',\n   "itself": "{wrote["itself"]}"', "", 1).encode()):
             return [path]
         outputs = [(folder / name, digest) for name, digest in wrote["outputs"].items()]
         return [file for file, digest in outputs if not file.is_file() or _sha256(file.read_bytes()) != digest]
@@ -362,9 +364,8 @@ def _state(claim_id, profile):
     try:
         if not defines(claim_id, profile):
             return {"verdict": None, "stale": None}
-        stored = record(claim_id, profile)
-        state = {"verdict": stored and stored["verdict"], "stale": stale(claim_id, profile)}
+        stored, wrong = record(claim_id, profile), damaged(claim_id, profile)
+        state = {"verdict": stored and stored["verdict"], "stale": bool(wrong) or _outdated(claim_id, profile)}
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
-    wrong = damaged(claim_id, profile)
     return state | ({"error": f"{wrong[0]} is not what its run wrote; run the claim again"} if wrong else {})
