@@ -14,7 +14,7 @@ from overparam import paths
 from overparam.errors import ClaimError, OverparamError, RunFailed
 from overparam.run import runner
 from overparam.run.site import build as module
-from overparam.run.site import pages, records
+from overparam.run.site import errata, pages, quotes, records
 from overparam.run.site.build import write_sources
 
 CLAIM = "arora2019-fig1-convergence-labels"
@@ -59,9 +59,10 @@ def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, 
     record["checks"][0] |= {"undecided": True, "holds": False, "spread": [0.5, 2.5], "added": "a second look"}
     (folder / "result.json").write_text(json.dumps(record))
     (folder / "runs.csv").write_text("n,loss\n1,2\n")
-    env, (entry,) = pages.environment(), [e for e in records.load(figures) if e.spec.id == CLAIM]
-    index = BeautifulSoup(pages.dashboard(env, [entry], pages.papers()), "html.parser")
-    assert index.select_one(".found").text.strip() == "At alpha = 1 it holds, see this."
+    env, entries = pages.environment(), records.load(figures)
+    entry = next(entry for entry in entries if entry.spec.id == CLAIM)
+    index = BeautifulSoup(pages.dashboard(env, entries, pages.papers()), "html.parser")
+    assert "At alpha = 1 it holds, see this." in [found.text.strip() for found in index.select(".found")]
     page = json.loads(
         pages.claim_page(env, entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", ""))
     )
@@ -132,14 +133,51 @@ def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):
         pages.papers()
 
 
-def test_a_papers_text_quotes_its_records_and_nothing_else(copied, figures):
+def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     folder = copied()
     row = json.loads((folder / "result.json").read_text())["checks"][0]
-    entries = {entry.spec.id: entry for entry in records.load(figures)}
+    entries = records.load(figures)
+    verdict = next(entry.verdict for entry in entries if entry.spec.id == CLAIM)
+    env = pages.environment()
     quoted = {"value": row["name"], "verdict": None, "link": "here"}
     text = " | ".join(f'{{{{ {name}("{CLAIM}"{f", {last!r}" * bool(last)}) }}}}' for name, last in quoted.items())
-    shown = pages.quoting(pages.environment(), "x.md", text, entries)
-    assert shown == f"{records.render.measured(row)} | {entries[CLAIM].verdict} | [here](/claims/{CLAIM})"
-    for wrong in ('value("arora2019-none", "a")', f'value("{CLAIM}", "none")', f'values("{CLAIM}")'):
+    shown = quotes.fill(env, "x.md", text, entries)
+    assert shown == f"{records.render.measured(row)} | {verdict} | [here](/claims/{CLAIM})"
+    assert f'src="../records/laptop/{CLAIM}/loss.png"' in quotes.fill(
+        env, "papers/x.md", f'{{{{ picture("{CLAIM}", "loss", "words", panel=(1, 2)) }}}}', entries
+    )
+    for wrong in (
+        'value("arora2019-none", "a")',
+        f'value("{CLAIM}", "none")',
+        f'values("{CLAIM}")',
+        f'statistic("{CLAIM}", "none", "a")',
+    ):
         with pytest.raises(OverparamError, match=r"x\.md asks for what is not there"):
-            pages.quoting(pages.environment(), "x.md", f"{{{{ {wrong} }}}}", entries)
+            quotes.fill(env, "x.md", f"{{{{ {wrong} }}}}", entries)
+
+
+def test_a_text_takes_the_mean_of_the_rows_that_it_names(copied, figures):
+    folder = copied()
+    rows = "alpha,epoch,test,asked\n1,0,5,0\n1,9,2,2\n1,9,4,3\n2,9,7,56.3\n"
+    (folder / "made.csv").write_text(rows)
+    entries = records.load(figures)
+    for call, wanted in (
+        ('"test", alpha=1, epoch="last"', "3 ± 1.4"),
+        ('"test", "max", epoch=0', "5"),
+        ('"asked", "max", log10=True', r"$2\cdot10^{56}$"),
+    ):
+        text = f'{{{{ statistic("{CLAIM}", "made", {call}) }}}}'
+        assert quotes.fill(pages.environment(), "x.md", text, entries) == wanted
+
+
+def test_every_erratum_has_a_severity_and_is_listed_once_by_it(figures):
+    keys = list(pages.papers())
+    files = {key: paths.NOTEBOOKS / "errata" / f"{key}.md" for key in keys}
+    found = {key: re.findall(r"^\|.*", file.read_text(), re.MULTILINE) for key, file in files.items() if file.exists()}
+    lines = {key: rows[2:] for key, rows in found.items()}  # below the heading
+    marked = re.compile(rf"\*({'|'.join(errata.SEVERITIES)})\*|A comment, no erratum")
+    for key, rows in lines.items():
+        for row in rows:
+            assert marked.match(re.split(r"(?<!\\)\|", row)[3].strip()), f"{key}: {row}"
+    listed = sum(len(errata.rows(keys, severity)) for severity in errata.SEVERITIES)
+    assert listed == sum(map(len, lines.values()))

@@ -52,6 +52,8 @@ class Quotes:
         log10: the column holds decimal logarithms.
         """
         best = self._entries[claim].best
+        if not (best and best.record):
+            return records.UNRUN
         found = [name for name in best.files if re.fullmatch(rf"{table}\.csv(\.xz)?", name)]
         rows = pd.read_csv(best.folder / found[0])
         for name, here in wanted.items():
