@@ -68,6 +68,14 @@ def test_a_page_is_as_wide_as_a_page(stem):
 
 
 @pytest.mark.parametrize("stem", SAYING)
+def test_no_backslash_of_a_formula_is_lost(stem):
+    r"""Python reads one backslash before times as a tab: formulas in plain strings need two."""
+    nodes = ast.walk(ast.parse("\n".join(source(cell) for cell in code(stem))))
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    assert [text for text in texts if re.search(r"[\a\b\f\r\t\v]", text)] == []
+
+
+@pytest.mark.parametrize("stem", SAYING)
 def test_no_number_of_a_finding_is_typed_by_hand(stem):
     """Sentences take their numbers from the run, so that they agree with the record at every size."""
     assert typed_numbers("\n".join(source(cell) for cell in code(stem))) == []
