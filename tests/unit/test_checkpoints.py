@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring
 from overparam.models.deep_relu import ReLURuns
 from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
@@ -153,7 +152,6 @@ NETS = {
     "deep, residual": (ReLURuns, (6, 30, 1, 3), {"tau": 0.1}, {"tau": 0.2}),
     "deep, scale": (ReLURuns, (6, 30, 1, 3), {}, {"kappa": 2.0}),
     "residual": (ResidualRuns, (6, 30, 3), {"theta": 0.1}, {"theta": 0.2}),
-    "local": (LocalRuns, (ring(6, 3), 8, 1, 3), {"tau": 0.1}, {"tau": 0.2}),
     "gated": (GatedRuns, ("grelu", 6, 30, 2), {}, {"seeds": [1]}),
 }
 

@@ -9,7 +9,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from overparam import memory, training
-from overparam.experiments.allenzhu2019_thm7 import LocalRuns, ring
 from overparam.models.deep_relu import ReLURuns
 from overparam.models.gated import GatedRuns, TabulatedRuns
 from overparam.models.leaky import LeakyMLP
@@ -66,7 +65,6 @@ NETS = {
     "deep": lambda: (ReLURuns(P, M, 1, 3, seeds=[0, 1], tau=0.1, dtype=torch.float32, device=GPU), (1,)),
     "wide": lambda: (ReLURuns(P, M, 1, 1, seeds=[0, 1], dtype=torch.float32, device=GPU), (1,)),
     "residual": lambda: (ResidualRuns(P, M, 2, 0.1, seeds=[0, 1], dtype=torch.float32, device=GPU), ()),
-    "local": lambda: (LocalRuns(ring(P, 3), M, 1, 3, tau=0.1, seeds=[0, 1], dtype=torch.float32, device=GPU), (1,)),
     "grelu": lambda: (GatedRuns("grelu", P, M, 2, seeds=[0, 1]), (1,)),
     "relu": lambda: (GatedRuns("relu", P, M, 2, seeds=[0, 1], psi_rank=2), (1,)),
 }
