@@ -13,7 +13,7 @@ from toys import complains
         (["run", "\udcff"], ["unknown claim"]),
         (["run", "toy2020-fine", "--profile", "huge"], ["unknown profile 'huge'", "smoke, laptop"]),
         (["run", "toy2020-fine", "--profile", "laptop"], ["has no profile 'laptop'"]),
-        (["run", "toy2020-fine", "-p", "widht=3"], ["unknown parameter 'widht'", "width"]),
+        (["run", "toy2020-fine", "-p", "widht=3"], ["unknown parameter 'widht'; did you mean width?"]),
         (["run", "toy2020-fine", "-p", "rate=fast"], ["rate must be float", "'fast'"]),
         (["run", "toy2020-fine", "-p", "width=0"], ["width must be at least 1, not 0"]),
         (["run", "toy2020-fine", "-p", "seed=4294967296"], ["seed must be in [0, 4294967295]"]),
@@ -23,6 +23,9 @@ from toys import complains
         (["run", "toy2020-fine", "-p", "width"], ["name=value"]),
         (["figures", "--profile", "huge"], ["unknown profile 'huge'"]),
         (["figures", "--claim", "toy2020-find"], ["unknown claim"]),
+        (["show", "toy2020-find"], ["did you mean toy2020-fine"]),
+        (["list", "--paper", "toy202"], ["unknown paper 'toy202'; did you mean toy2020?"]),
+        (["list", "--verdict", "refuted"], ["unknown verdict 'refuted'", "not reproduced"]),
         (["data", "fetch", "mnits"], ["mnits"]),
     ],
 )
@@ -46,9 +49,14 @@ def test_a_changed_rerun_leaves_the_reference(project):
     assert json.loads(reference)["device"].startswith("CPU, 2 threads")
     code, out, _ = project.run("run", "toy2020-fine", "-p", "width=100", OMP_NUM_THREADS="64")
     assert code == 0
-    assert "NOT REPRODUCED" in out
+    assert "NOT REPRODUCED, WITH CHANGED PARAMETERS" in out
+    assert "Changed: width: 5 -> 100" in out
+    assert "(reference 0.5)" in out
     assert project.record("toy2020-fine") == reference
-    assert json.loads(project.record("toy2020-fine", "custom"))["parameters"]["width"] == 100
+    assert json.loads(project.record("toy2020-fine", "custom/smoke,width=100"))["parameters"]["width"] == 100
+    code, out, _ = project.run("show", "toy2020-fine")
+    assert code == 0
+    assert "figures/custom/smoke,width=100/toy2020-fine" in out
     code, out, _ = project.run("list", "--json")
     assert code == 0
     states = {row["claim"]: row["profiles"]["smoke"] for row in json.loads(out)}

@@ -1,7 +1,6 @@
 """Every committed record is complete, agrees with the registered checks, and stays small."""
 
 import json
-import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from overparam import paths
 from overparam.paths import ROOT
 from overparam.record import checks
-from overparam.run import cli, runner
+from overparam.run import cli, runner, show
 
 SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text())
 RECORDS = sorted((ROOT / "figures").glob("*/*/result.json"))
@@ -44,14 +43,16 @@ def test_all_files_are_those_that_the_run_wrote(path):
 
 def test_a_star_marks_just_the_records_of_other_sources(monkeypatch, capsys):
     monkeypatch.setattr(paths, "FIGURES", ROOT / "figures")
-    monkeypatch.setenv("COLUMNS", "400")
     cli.list_()
-    rows = [re.split(r"  +", line) for line in capsys.readouterr().out.splitlines()]
-    starred = {(size, row[0]) for row in rows for size, cell in zip(rows[0], row, strict=False) if cell.endswith("*")}
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert {row[0] for row in rows} == set(checks.registry())
+    starred = {(row[-1], row[0]) for row in rows if row[-2].endswith("*")}
+    states = {row["claim"]: row["profiles"] for row in runner.overview()}
     for path in RECORDS:
         size, claim = path.parts[-3:-1]
         other = json.loads(path.read_text())["fingerprint"] != runner.fingerprint(claim, size)
-        assert ((size, claim) in starred) == other
+        assert states[claim][size]["stale"] == other
+        assert ((size, claim) in starred) == (other and show.best(states[claim]) == size)
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=names)

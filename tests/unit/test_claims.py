@@ -119,7 +119,27 @@ def test_a_record_holds_what_was_measured(toy, figures, capsys):
 def test_a_changed_parameter_never_overwrites_a_reference(toy, figures):
     measured(Claim("toy2020-lem1", namespace(n=6))).report()
     assert not (figures / "smoke").exists()
-    assert json.loads((figures / "custom" / "toy2020-lem1" / "result.json").read_text())["profile"] == "custom"
+    assert stored(figures, "custom/smoke,n=6")["profile"] == "custom"
+
+
+def test_a_run_with_changed_parameters_says_what_was_changed_beside_the_reference(toy, figures, capsys):
+    own = Claim("toy2020-lem1", namespace(n=6, rate=0.25))
+    assert own.folder.parent == figures / "custom" / "smoke,n=6,rate=0.25"
+    assert Claim("toy2020-lem1", namespace(kind="b", sizes=[7] * 50)).folder.parent.name.startswith("smoke,")
+    measured(own, 0.75).report()
+    out = capsys.readouterr().out
+    assert "REPRODUCED, WITH CHANGED PARAMETERS" in out
+    assert "Changed: n: 5 -> 6, rate: 0.5 -> 0.25 (no record at smoke size is here to compare with)" in out
+    measured(Claim("toy2020-lem1", namespace())).report()
+    assert "CHANGED" not in capsys.readouterr().out
+    measured(Claim("toy2020-lem1", namespace(n=6, rate=0.25)), 0.75).report()
+    assert re.search(r"decides +0.75 +at most 1 +holds  \(reference 0.5\)", capsys.readouterr().out)
+    record = stored(figures, "custom/smoke,n=6,rate=0.25")
+    assert record["changed"] == {"n": [5, 6], "rate": [0.5, 0.25]}
+    shown = render.markdown(record)
+    assert shown.startswith("**Reproduced, with changed parameters.** ")
+    assert "Smoke size" in shown
+    assert "| the value | 0.75 | 0.5 | at most 1 | – | ✓ |" in shown
 
 
 def test_old_figures_go_only_with_a_complete_new_record(toy, figures):
@@ -299,7 +319,7 @@ def test_runs_that_share_a_notebook_have_parameters_and_served_claims_of_their_o
     assert checks.profile_parameters("toy2020-lem2", "smoke")[1]["kind"] == ["a", "b"]
     assert [checks.is_as_stored(f"toy2020-lem{i}") for i in (1, 2)] == [True, False]
     assert Claim("toy2020-lem2", namespace(n=7)).folder.parent.name == "smoke"
-    assert Claim("toy2020-lem2", namespace()).folder.parent.name == "custom"
+    assert Claim("toy2020-lem2", namespace()).folder.parent.name == "smoke,n=5"
 
 
 def test_what_could_not_be_measured_fails_and_is_not_said_to_have_been(toy, figures, capsys):

@@ -1,6 +1,6 @@
 """Registered claims and checks (`notebooks/checks/*.toml`), their sizes (`profiles.toml`), and the computed verdict."""
 
-import difflib
+import hashlib
 import math
 import operator
 import re
@@ -11,7 +11,7 @@ from itertools import chain
 
 from .. import paths
 from ..errors import ClaimError, ParameterError
-from .parameters import notebook_parameters, validated
+from .parameters import near, notebook_parameters, validated
 from .values import STATISTICS
 
 PROFILES = ("smoke", "laptop", "desk", "paper")  # by growing size
@@ -169,8 +169,7 @@ def _toml(file, *_):
 def spec(claim_id):
     """The registered Spec of a claim id. Raises ClaimError, naming the nearest ids, where there is none."""
     if claim_id not in registry():
-        near = difflib.get_close_matches(claim_id, registry(), n=2, cutoff=0.3)
-        raise ClaimError(f"unknown claim {claim_id!r}; did you mean {' or '.join(near) or 'one of `overparam list`'}?")
+        raise ClaimError(f"unknown claim {claim_id!r}; {near(claim_id, registry()) or '`overparam list` has all'}")
     return registry()[claim_id]
 
 
@@ -222,6 +221,22 @@ def _without(claim, overrides):
     if not set(without) <= known or not all(without.values()):
         raise ValueError("without names checks of the claim, each with its reason")
     return without
+
+
+def changed(parameters, reference):
+    """{name: [reference, value]} of the parameters with other values than those of the profile; any device will do."""
+    names = [name for name in reference if name != "device" and parameters[name] != reference[name]]
+    return {name: [reference[name], parameters[name]] for name in names}
+
+
+def folder(profile, changes):
+    """Where a record goes below `figures/`: to its profile; with changed parameters to `custom/smoke,n=60`, say."""
+    if not changes:
+        return profile
+    text = ",".join([profile, *(f"{name}={value}" for name, (_, value) in changes.items())])
+    if not re.fullmatch(r"[\w.,=+-]{1,100}", text, re.ASCII):
+        text = f"{profile},{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return f"custom/{text}"
 
 
 def is_as_stored(claim_id):

@@ -24,7 +24,7 @@ import numpy as np
 from .. import memory, paths
 from ..errors import ClaimError, ParameterError
 from . import provenance, render
-from .checks import profile_parameters, served, spec, verdict
+from .checks import changed, folder, profile_parameters, served, spec, verdict
 from .files import forget, png, write_together
 from .parameters import validated
 from .values import finite, measured, prepared, significant, tidy
@@ -43,7 +43,8 @@ class Claim:
 
     `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
     namespace, validates them, resolves the device and sets the seeds. Where they are not those of the profile, the
-    record goes to `figures/custom/`. Trainings save themselves in `checkpoints`, which the report removes.
+    record goes to a folder of its own in `figures/custom/`. Trainings save themselves in `checkpoints`, which the
+    report removes.
     """
 
     def __init__(self, claim_id, namespace):
@@ -55,12 +56,13 @@ class Claim:
             raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
         self.parameters = validated({name: namespace[name] for name in reference}, reference, ranges)
         self.profile = profile
-        same = all(self.parameters[k] == reference[k] for k in reference if k != "device")
-        self.folder = paths.FIGURES / (profile if same else "custom") / claim_id
-        self.checkpoints = paths.LOGS / "checkpoints" / self.folder.parent.name / claim_id
+        self._changed = changed(self.parameters, reference)
+        where = folder(profile, self._changed)
+        self.folder = paths.FIGURES / where / claim_id
+        self.checkpoints = paths.LOGS / "checkpoints" / where / claim_id
         # At desk and paper size the folder of finished runs: while the record is staged, where it will end.
         lasting = Path(os.environ.get("OVERPARAM_RUNS") or self.folder / "runs")
-        self.runs = lasting if self.folder.parent.name in ("desk", "paper") else None
+        self.runs = lasting if where in ("desk", "paper") else None
         places = [*map(self.checkpoints.with_name, served(self.spec.notebook)), *([self.runs] if self.runs else [])]
         self._resumed = any(any(place.rglob("*.safetensors")) for place in places)
         self.device, self.seeds = prepared(self.parameters)
@@ -68,7 +70,8 @@ class Claim:
         if began and began != provenance.settled(self.spec.path):
             raise ClaimError(f"{claim_id}: sources were written to, or are others, since its run began; run it again")
         os.environ["OVERPARAM_FINGERPRINT_CODE"] = provenance.library(self.spec.path)  # for keys of checkpoints
-        if same and (self.device.type != "cpu" or not self._resources.get("gpu")):  # a CPU tries what a GPU needs
+        tries = self._changed or (self.device.type == "cpu" and self._resources.get("gpu"))  # what a GPU needs
+        if not tries:
             what = f"{self.spec.notebook} at {self.profile} size"
             memory.require(self._resources["memory_mb"] * 2**20, what, self.device)
         self._started = time.perf_counter()
@@ -169,11 +172,15 @@ class Claim:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
         left = [c for c in self.spec.checks if c.superseded_by and c.name not in self._results]
         rows = list(self._results.values()) + [asdict(check) | _UNMEASURED for check in left]
+        if self._changed:
+            values = self._reference()
+            rows = [row | {"reference": values.get(row["name"])} for row in rows]
         record = {
             "claim": self.id,
             **{name: getattr(self.spec, name) for name in ("title", "paper", "source", "kind", "notebook")},
-            "profile": self.folder.parent.name,
+            "profile": "custom" if self._changed else self.profile,
             "parameters": self.parameters,
+            **({"changed": self._changed} if self._changed else {}),
             "sizes": self.spec.size(self.profile),
             "reduced": self._resources.get("reduced", ""),
             "verdict": verdict(rows, self.spec.partly_if),
@@ -196,6 +203,15 @@ class Claim:
         if record["fingerprint"] is None:  # nobody is there to keep the checkpoints until the whole run has ended well
             forget(self.checkpoints)
         _show({"text/markdown": render.markdown(record), "text/plain": render.plain(record)})
+
+    def _reference(self):
+        """{check: value} in the record with the profile's own parameters; empty where that has not been run here."""
+        figures = Path(os.environ.get("OVERPARAM_REFERENCES") or paths.FIGURES)
+        try:
+            stored = json.loads((figures / self.profile / self.id / "result.json").read_text(encoding="utf-8"))
+            return {row["name"]: row["value"] for row in stored["checks"] if row["applies"]}
+        except (OSError, ValueError, LookupError, TypeError):
+            return {}
 
     def _machine(self):
         """The device, and the most memory that was in use on it."""

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import difflib
 import json
 import math
 import reprlib
@@ -41,11 +42,27 @@ def _is_parameter(value):
     return type(value) in (bool, int, float, str)
 
 
+def comments(path):
+    """{name: what the comment behind its literal says}: what a notebook's parameter is, and the paper's value."""
+    cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+    text = next("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
+    lines = [line.encode() for line in text.split("\n")]  # the parser counts bytes
+    ends = {node.targets[0].id: lines[node.end_lineno - 1][node.end_col_offset :] for node in ast.parse(text).body}
+    return {name: rest.decode().strip("# ") for name, rest in ends.items()}
+
+
+def near(word, words):
+    """`did you mean ...?`, with the one or two words that are most like it; empty where there is none."""
+    found = difflib.get_close_matches(word, words, n=2, cutoff=0.5)
+    return f"did you mean {' or '.join(found)}?" if found else ""
+
+
 def validated(given, defaults, ranges):
     """The given parameters, each of the type of its default and in its range. Raises ParameterError otherwise."""
     for name in given:
         if name not in defaults:
-            raise ParameterError(f"unknown parameter {name!r}; there are {', '.join(defaults)}")
+            words = [near(name, defaults), f"there are {', '.join(defaults)}"]
+            raise ParameterError(f"unknown parameter {name!r}; {' '.join(filter(None, words))}")
     return {name: _typed(name, value, defaults[name], ranges.get(name)) for name, value in given.items()}
 
 

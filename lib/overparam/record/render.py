@@ -47,6 +47,12 @@ def outcome(row):
     return "holds" if row["holds"] else "not measured" if row["value"] is None else "fails"
 
 
+def opening(record):
+    """The verdict as a sentence's beginning."""
+    words = "Partly reproduced" if record["verdict"] == "partly" else record["verdict"].capitalize()
+    return words + (", with changed parameters." if record.get("changed") else ".")
+
+
 def sentence(record):
     """The verdict, what decides it, and by what margin: plain text."""
     rows = [row for row in record["checks"] if row["applies"]]
@@ -76,9 +82,13 @@ def sentence(record):
     if unclear and "seeds" not in words[0]:
         count = f"{len(unclear)} are" if len(unclear) > 1 else "One is"
         words.append(f"{count} undecided: the threshold lies inside the spread, and more seeds would decide.")
-    if record["profile"] == "smoke":
+    if _size(record) == "smoke":
         words.append("(Smoke size: shows that the computation runs, and decides nothing about the paper.)")
     return " ".join(words)
+
+
+def _size(record):
+    return record["parameters"]["profile"] if record.get("changed") else record["profile"]
 
 
 def _case(row):
@@ -97,8 +107,7 @@ def _margin(row):
 
 def markdown(record):
     """A record's verdict sentence, its data and sizes, the deciding checks, and the others folded."""
-    opening = "Partly reproduced" if record["verdict"] == "partly" else record["verdict"].capitalize()
-    parts = [f"**{opening}.** {_escaped(sentence(record))}"]
+    parts = [f"**{opening(record)}** {_escaped(sentence(record))}"]
     parts += [f"*{_escaped(line)}*" for line in _about(record)]
     first = [row for row in record["checks"] if row["applies"] and row["tag"] in "RNC"]
     others = [row for row in record["checks"] if row not in first]
@@ -111,20 +120,35 @@ def markdown(record):
 
 def _about(record):
     data = {d["name"]: d["stand_in"] for d in record["data"] if d["stand_in"]}
-    lines = [f"Data: {name} ({stand_in})" for name, stand_in in data.items()]
+    lines = [f"Changed: {changes(record['changed'])}"] if record.get("changed") else []
+    if lines and not any(row.get("reference") is not None for row in record["checks"]):
+        lines[0] += f" (no record at {_size(record)} size is here to compare with)"
+    lines += [f"Data: {name} ({stand_in})" for name, stand_in in data.items()]
     lines += [f"Sizes: {record['sizes']}"] if record.get("sizes") else []
     return lines + ([f"Reduced: {record['reduced']}"] if record.get("reduced") else [])
 
 
+def changes(changed):
+    """{name: [reference, value]} in words: n: 50 -> 60."""
+    return ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
+
+
 def _table(rows):
-    lines = ["| what was asked | measured | required | the paper | outcome |", "|---|---|---|---|---|"]
+    beside = ["reference"] if "reference" in rows[0] else []  # of a run with changed parameters
+    heads = ["what was asked", "measured", *beside, "required", "the paper", "outcome"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         asked = _escaped(row["wording"])
         if row.get("added"):
             asked += f" *(decided after the result: {_escaped(row['added'])})*"
         paper = "–" if row["paper_value"] is None else number(row["paper_value"])
-        lines.append(f"| {asked} | {measured(row) or '–'} | {_escaped(required(row))} | {paper} | {_mark(row)} |")
+        values = [measured(row) or "–", *(_reference(row) for _ in beside)]
+        lines.append(f"| {asked} | {' | '.join(values)} | {_escaped(required(row))} | {paper} | {_mark(row)} |")
     return "\n".join(lines)
+
+
+def _reference(row):
+    return "–" if row["reference"] is None or row["tag"] == "A" else number(row["reference"])
 
 
 def _mark(row):
@@ -145,11 +169,13 @@ def _escaped(text):
 def plain(record):
     """The same for a terminal: the verdict, its sentence, and one line for each check by its name."""
     first = f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}"
+    first += ", WITH CHANGED PARAMETERS" if record.get("changed") else ""
     lines = [first, sentence(record), *_about(record)]
     columns = [lambda row: row["name"], measured, required]
     width, values, wanted = (max((len(of(row)) for row in record["checks"]), default=0) for of in columns)
     for row in record["checks"]:
-        paper = "" if row["paper_value"] is None else f"  (paper {number(row['paper_value'])})"
+        beside = [] if row.get("reference") is None else [f"reference {_reference(row)}"]
+        beside += [] if row["paper_value"] is None else [f"paper {number(row['paper_value'])}"]
         cells = f"{row['name']:<{width}}  {measured(row):>{values}}  {required(row):<{wanted}}"
-        lines.append(f"[{row['tag']}] {cells}  {outcome(row)}{paper}")
+        lines.append(f"[{row['tag']}] {cells}  {outcome(row)}" + (f"  ({', '.join(beside)})" if beside else ""))
     return "\n".join(lines)

@@ -1,6 +1,7 @@
-"""The command line: `overparam list | run | figures | outputs | site | diff | data`."""
+"""The command line: `overparam list | show | run | figures | outputs | site | diff | data`."""
 
 import ast
+import contextlib
 import itertools
 import json
 import os
@@ -12,14 +13,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from .. import memory, paths
-from ..errors import OverparamError, ParameterError, RunFailed
+from ..errors import ClaimError, OverparamError, ParameterError, RunFailed
 from ..record import checks, render
 from ..record.parameters import notebook_parameters
-from . import batch, runner
+from . import batch, runner, show
 
 app = typer.Typer(
     help="An executable companion to five papers on overparameterized neural networks.",
@@ -29,18 +28,18 @@ data_app = typer.Typer(help="Data sets: what there is, and where it comes from."
 app.add_typer(data_app, name="data")
 
 Profile = Annotated[str, typer.Option(help=f"{', '.join(checks.PROFILES[:-1])} or {checks.PROFILES[-1]}.")]
-COLOURS = {
-    "reproduced": "green", "partly": "yellow", "not reproduced": "red", "contradicted": "red",
-    "not testable at this scale": "dim",
-}  # fmt: skip
 
 
 @app.command("list")
 def list_(
+    paper: Annotated[list[str] | None, typer.Option(help="Only this paper, say arora2019; may be repeated.")] = None,
+    verdict: Annotated[str | None, typer.Option(help="Only this verdict, or those that begin like it.")] = None,
     profile: Annotated[str | None, typer.Option(help="Only what waits at this size, and what it declares.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON array.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: all claims and sizes, as JSON.")] = False,
 ):
-    """Show all claims with their verdicts at each profile."""
+    """Show all claims with the verdict that counts: that of the largest size that was run."""
+    if (paper or verdict) and (profile or as_json):
+        raise ParameterError("--paper and --verdict choose among the verdicts, not with --profile or --json")
     if profile:
         _list_waiting(profile)
         return
@@ -48,15 +47,14 @@ def list_(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    cells = []
-    for row in rows:
-        states = [_shown_state(row["profiles"].get(profile)) for profile in checks.PROFILES]
-        cells.append([row["claim"], *states, Text(row["source"], no_wrap=True, overflow="ellipsis")])
-    _print_table(("claim", *checks.PROFILES, "where in the paper"), cells)
+    console = Console()
+    for line in show.listing(rows, paper or (), verdict):
+        console.print(line, soft_wrap=True)
     states = [state for row in rows for state in row["profiles"].values()]
     for error in dict.fromkeys(state["error"] for state in states if "error" in state):
         print(f"error: {error}", file=sys.stderr)
     print("* made from other sources than the present ones; `overparam figures` brings it up to date", file=sys.stderr)
+    print("`overparam show CLAIM` has the finding, the checks and the parameters of one claim", file=sys.stderr)
 
 
 def _list_waiting(profile):
@@ -65,26 +63,15 @@ def _list_waiting(profile):
     waiting = {stem: runner.plan(stem, profile)[2] for stem in stems if runner.stale(stem, profile)}
     for stem, resources in sorted(waiting.items(), key=lambda item: item[1].get("minutes", 0)):
         begun = any((paths.LOGS / "checkpoints" / profile / stem).glob("*.safetensors"))
-        print(f"{stem:<50} {_declared(resources)}{'; begun' if begun else ''}")
+        print(f"{stem:<46} {_declared(resources).removeprefix('declared: ')}{'; begun' if begun else ''}")
     total = sum(resources.get("minutes", 0) for resources in waiting.values())
     print(f"{len(waiting)} of {len(stems)} notebooks wait at {profile} size, {total:g} minutes as declared")
 
 
-def _shown_state(state):
-    if not state or state["stale"] is None:
-        return Text("not defined", "dim")
-    if not state["verdict"]:
-        return Text("unreadable", "red") if state.get("error") else Text("not run", "dim")
-    return Text(state["verdict"] + "*" * state["stale"], COLOURS[state["verdict"]])
-
-
-def _print_table(headings, rows):
-    """Cells are strings, shown as they are, or rich's Text."""
-    table = Table(*headings, box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = True
-    for row in rows:
-        table.add_row(*[Text(cell) if isinstance(cell, str) else cell for cell in row])
-    Console().print(table)
+@app.command("show")
+def show_(claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")]):
+    """Show one claim: what was found, its checks in words, its parameters, its figures, how to run it again."""
+    print(show.shown(claim))
 
 
 @app.command()
@@ -104,8 +91,13 @@ def run(
         print(f"would write to {paths.FIGURES / folder / spec.notebook}")
         for name, value in parameters.items():
             print(f"  {name} = {value!r}")
-    if dry_run or (profile in runner.LONG and not as_json):
-        print(_declared(resources | ({"threads": threads} if threads else {})), flush=True)
+    elif not as_json:
+        print(f"running {claim} at {profile} size")
+    if dry_run or not as_json:
+        if changes := checks.changed(parameters, runner.plan(claim, profile)[1]):
+            print(f"changed: {render.changes(changes)}")
+        print(_declared(resources | ({"threads": threads} if threads else {}), parameters.get("device")))
+        print(_took(claim, profile, parameters.get("device")), flush=True)
     if dry_run:
         return
     started = time.monotonic()
@@ -117,7 +109,9 @@ def run(
         print(json.dumps({"claim": claim, "error": _in_words(error), "seconds": time.monotonic() - started}))
         raise SystemExit(1) from error
     if as_json:
-        print(json.dumps({"claim": claim, "verdict": record["verdict"], "seconds": time.monotonic() - started}))
+        changed = {"changed": record["changed"]} if "changed" in record else {}
+        ended = {"claim": claim, "verdict": record["verdict"], **changed, "seconds": time.monotonic() - started}
+        print(json.dumps(ended))
     else:
         print(render.plain(record))
         print(f"{time.monotonic() - started:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
@@ -136,11 +130,23 @@ def _assignment(text, claim):
         return name, value
 
 
-def _declared(resources):
-    """What `profiles.toml` says of a run's costs, in words."""
+def _declared(resources, device="cuda"):
+    """What `profiles.toml` says of a run's costs, in words; its minutes are a GPU's where it declares one."""
     words = [f"{resources['minutes']:g} min"] if "minutes" in resources else []
-    words += [memory.size(resources["memory_mb"] * 2**20), *(["a GPU"] if resources.get("gpu") else [])]
-    return "declared: " + ", ".join([*words, f"{resources['threads']} threads"])
+    words += [memory.size(resources["memory_mb"] * 2**20)]
+    words += ["a GPU"] if resources.get("gpu") and device != "cpu" else []
+    where = " for a GPU" if resources.get("gpu") and device == "cpu" else ""
+    words += [f"{resources['threads']} thread{'s' * (resources['threads'] > 1)}"]
+    return f"declared{where}: {', '.join(words)}"
+
+
+def _took(claim, profile, device):
+    """What the record of this size took, and on what, as far as it says something of this kind of device."""
+    with contextlib.suppress(ClaimError):  # an unreadable one is what the run will replace
+        record = runner.record(claim, profile)
+        if record and record["device"].startswith("CPU") == (device != "cuda"):
+            return f"measured: {show.took(record)}"
+    return f"measured: nothing yet on a {'GPU' if device == 'cuda' else 'CPU'} at {profile} size"
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -160,7 +166,7 @@ def figures(
         return
     if profile in runner.LONG:
         for stem in todo:
-            print(f"{stem:<50} {_declared(runner.plan(stem, profile)[2])}")
+            print(f"{stem:<46} {_declared(runner.plan(stem, profile)[2]).removeprefix('declared: ')}")
     ended = set()
 
     def on_event(event):
@@ -186,6 +192,7 @@ def outputs(claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (d
 @app.command()
 def site(jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2):
     """Build the site of all notebooks and verdicts from the committed records, in site/_build/html."""
+    print(f"building the site in {paths.SITE / '_build'}, which takes minutes", flush=True)
     from .site.build import build
 
     print(f"open {build(jobs=jobs) / 'index.html'}")
@@ -209,8 +216,9 @@ def data_list():
     """Show the data sets: where each is found now, its size and its licence."""
     from .. import data
 
-    rows = data.describe()
-    _print_table(rows[0], [[str(value) for value in row.values()] for row in rows])
+    for row in data.describe():
+        size = "size not known" if row["MiB"] is None else f"{row['MiB']} MiB"
+        print(f"{row['name']:<18}  {row['available']}, {size}\n  {row['licence']}\n  {row['origin']}")
 
 
 @data_app.command("fetch")

@@ -31,14 +31,14 @@ FIGURE = re.compile(r"(\.\./\w[\w-]*/)?[\w-]+\.png", re.ASCII)  # of this claim,
 
 
 def plan(claim_id, profile, overrides=None):
-    """(Spec, parameters, resources, folder name) of a run; the folder is `custom` where an override changes a value."""
+    """(Spec, parameters, resources, folder) of a run; the folder is the profile, with other values one of `custom`."""
     spec = checks.spec(claim_id)
     reference, ranges, resources = checks.profile_parameters(claim_id, profile)
     given = validated(overrides or {}, notebook_parameters(spec.path), ranges)
     if given.get("profile", profile) != profile:
         raise ParameterError("choose the profile with --profile, not as a parameter")
-    changed = any(given[k] != reference[k] for k in given if k != "device")
-    return spec, {**reference, **given}, resources, "custom" if changed else profile
+    parameters = {**reference, **given}
+    return spec, parameters, resources, checks.folder(profile, checks.changed(parameters, reference))
 
 
 def fingerprint(claim_id, profile, overrides=None):
@@ -71,13 +71,13 @@ def stale(claim_id, profile):
 
 
 def _outdated(claim_id, profile):
-    spec = checks.spec(claim_id)
+    spec, wanted = checks.spec(claim_id), fingerprint(claim_id, profile)
     notebook = paths.FIGURES / profile / spec.notebook / "notebook.ipynb"
     try:
         made_from = {(record(i, profile) or {}).get("fingerprint") for i in served(spec.notebook)}
     except ClaimError:
         return True
-    return None in made_from or made_from != {fingerprint(claim_id, profile)} or not notebook.exists()
+    return made_from != {wanted} or not notebook.exists()
 
 
 def run(claim_id, profile, overrides=None, threads=None):
@@ -109,20 +109,21 @@ def _run(spec, parameters, folder, log, threads, environment):
     for left in [file for place in written for name in ("*.tmp", ".tmp*") for file in place.rglob(name)]:
         left.unlink()  # ours and those of safetensors, from a run that was killed
     with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{spec.notebook}") as staged:
-        places = {"OVERPARAM_FIGURES": str(staged)}
+        places = {"OVERPARAM_FIGURES": str(staged), "OVERPARAM_REFERENCES": str(paths.FIGURES)}
         if folder in LONG:  # finished trainings stay beside the record: a later sitting or another machine adds to them
             places["OVERPARAM_RUNS"] = str(paths.FIGURES / folder / spec.notebook / "runs")
         _execute(spec, parameters, partial, log, threads, environment | places)
         missing = [i for i in served(spec.notebook) if not (staged / folder / i / "result.json").exists()]
         if missing:
             what = f"it ended without a record of {', '.join(missing)}; is its last cell there?"
-            raise RunFailed(f"{spec.notebook}: {what}\nwhat it has done is in {_shown(log)}")
+            raise RunFailed(f"{spec.notebook}: {what}\nwhat it has done is in {relative(log)}")
         _seal(partial, staged / folder, spec.notebook)
         _install(staged / folder, paths.FIGURES / folder)
     for place in checkpoints:
         files.forget(place)
         for refused in place.rglob("*.refused*"):
-            print(f"a checkpoint did not fit and was not used: {_shown(refused)}; delete it when seen", file=sys.stderr)
+            what = f"a checkpoint did not fit and was not used: {relative(refused)}; delete it when seen"
+            print(what, file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -275,10 +276,10 @@ def _execute(spec, parameters, partial, log, threads, environment):
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         message = _first_lines(error.evalue, 2)
-        raise RunFailed(f"{spec.notebook}: {error.ename}: {message}\nfull traceback in {_shown(log)}") from error
+        raise RunFailed(f"{spec.notebook}: {error.ename}: {message}\nfull traceback in {relative(log)}") from error
     except (DeadKernelError, NoSuchKernel, RuntimeError) as error:
         reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
-        raise RunFailed(f"{spec.notebook}: {reason}\nwhat it had done is in {_shown(log)}") from error
+        raise RunFailed(f"{spec.notebook}: {reason}\nwhat it had done is in {relative(log)}") from error
     except OSError as error:
         raise RunFailed(f"{spec.notebook}: {error}; nothing was overwritten") from error
 
@@ -293,7 +294,8 @@ def _first_lines(text, count=1):
     return "\n".join(lines[:count]) or "no message"
 
 
-def _shown(path):
+def relative(path):
+    """A path as a reader in the present folder writes it."""
     return os.path.relpath(path) if Path.cwd() in path.parents else path
 
 
@@ -349,10 +351,10 @@ def defines(stem, profile):
     return True
 
 
-def overview():
-    """One row per registered claim: id, paper, title, source, and per profile the verdict and whether it is stale."""
+def overview(claim_ids=()):
+    """One row per claim (default: all registered): id, paper, title, source, and per profile verdict and staleness."""
     rows = []
-    for spec in checks.registry().values():
+    for spec in map(checks.spec, claim_ids or checks.registry()):
         profiles = checks.PROFILES if spec.path.exists() else ()
         row = {"claim": spec.id, "paper": spec.paper, "title": spec.title, "source": spec.source}
         states = {profile: _state(spec.id, profile) for profile in profiles}
@@ -365,7 +367,8 @@ def _state(claim_id, profile):
         if not defines(claim_id, profile):
             return {"verdict": None, "stale": None}
         stored, wrong = record(claim_id, profile), damaged(claim_id, profile)
-        state = {"verdict": stored and stored["verdict"], "stale": bool(wrong) or _outdated(claim_id, profile)}
+        stale = stored is None or bool(wrong) or _outdated(claim_id, profile)
+        state = {"verdict": stored and stored["verdict"], "stale": stale}
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
     return state | ({"error": f"{wrong[0]} is not what its run wrote; run the claim again"} if wrong else {})
