@@ -24,7 +24,7 @@ def page():
     names |= {"claim": SimpleNamespace(seeds=SEEDS, device="cpu"), "n": N, "seed": 0, "steps": STEPS, "batch": BATCH}
     names |= {name: getattr(nn.functional, name) for name in ("log_softmax", "softplus")}
     for source in wanted:
-        exec(source, names)  # noqa: S102
+        exec(source, names)
     return SimpleNamespace(**names)
 
 
