@@ -39,8 +39,9 @@ coverage: $(READY)
 site: $(READY)
 	@"$(PYTHON)" -m overparam.run.cli site
 
+# Copies of the notebooks in lab/, which is nobody's but the user's: nothing else writes to what was edited there.
 lab: $(READY)
-	"$(PYTHON)" -m jupyterlab notebooks
+	@"$(PYTHON)" -m overparam.run.cli lab $(ARGS)
 
 # Run the notebooks in place at smoke size, to renew the outputs that are committed with them.
 outputs: $(READY)

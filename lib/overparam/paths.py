@@ -17,6 +17,7 @@ DATA = ROOT / "data"
 CACHE = DATA / "cache"
 LOGS = ROOT / "logs"
 SITE = ROOT / "site"
+LAB = ROOT / "lab"
 
 
 def for_sockets():

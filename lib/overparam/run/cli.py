@@ -1,4 +1,4 @@
-"""The command line: `overparam list | show | run | figures | outputs | site | diff | data`."""
+"""The command line: `overparam list | show | run | figures | lab | outputs | site | diff | data`."""
 
 import ast
 import contextlib
@@ -179,6 +179,18 @@ def figures(
 
     if failed := batch.run(profile, todo, cores, context.args, on_event):
         raise RunFailed(f"{len(failed)} of {len(todo)} notebooks failed; the others are done")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(context: typer.Context):
+    """Open JupyterLab on copies of the notebooks, in lab/; further arguments go to it."""
+    from . import lab
+
+    print(f"preparing copies of the notebooks in {paths.LAB}", flush=True)
+    for path in lab.prepare():
+        print(f"{runner.relative(path)} was edited, and its original has changed since; delete it to get that one")
+    os.environ |= {"OVERPARAM_FIGURES": str(paths.LAB / "figures"), "OVERPARAM_REFERENCES": str(paths.FIGURES)}
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(paths.LAB / lab.INDEX), *context.args])
 
 
 @app.command()

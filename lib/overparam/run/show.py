@@ -42,14 +42,14 @@ def listing(rows, papers=(), verdict=None):
             raise ParameterError(f"unknown paper {paper!r}; {near(paper, known)} there are {', '.join(known)}")
     if verdict and not any(word.startswith(verdict) for word in COLOURS):
         raise ParameterError(f"unknown verdict {verdict!r}; there are {', '.join(COLOURS)}")
-    states = {row["claim"]: _verdict(row["profiles"]) for row in rows}
+    states = {row["claim"]: verdict_of(row["profiles"]) for row in rows}
     chosen = [row for row in rows if states[row["claim"]][0].startswith(verdict or "")]
     width = max((len(row["claim"]) for row in chosen), default=0)
     lines = []
     for paper in papers or known:
         own = [row["claim"] for row in chosen if row["paper"] == paper]
         if own:
-            lines += [Text(), Text(f"{_heading(paper)[0]}: {_counts([states[claim][0] for claim in own])}", "bold")]
+            lines += [Text(), Text(f"{heading(paper)[0]}: {_counts([states[claim][0] for claim in own])}", "bold")]
         for claim in own:
             word, star, size = states[claim]
             lines.append(Text.assemble(f"  {claim:<{width}}  ", (f"{word + star:<15}", COLOURS[word]), f"  {size}"))
@@ -57,7 +57,7 @@ def listing(rows, papers=(), verdict=None):
     return lines[1:]
 
 
-def _verdict(states):
+def verdict_of(states):
     """(word, star, size) of a claim: the star marks a record of other sources than the present ones."""
     size = best(states)
     if size is None:
@@ -73,7 +73,7 @@ def _counts(words):
     return ", ".join(f"{words.count(word)} {word}" for word in COLOURS if word in words)
 
 
-def _heading(paper):
+def heading(paper):
     """(short name, title) of a paper, from the first line of its text for the site."""
     file = paths.SITE / "papers" / f"{paper}.md"
     text = file.read_text(encoding="utf-8") if file.exists() else paper
@@ -111,7 +111,7 @@ def _wrapped(text, first="", indent=None):
 
 
 def _about(spec, states, record):
-    name, title = _heading(spec.paper)
+    name, title = heading(spec.paper)
     lines = [spec.id, _wrapped(f"{name}, {title}" if title else name), _wrapped(spec.source), ""]
     lines.append(_wrapped(_plain(spec.title), "Claim    "))
     if record:
