@@ -1,28 +1,10 @@
-"""The deep ReLU net of Allen-Zhu et al. 2019 at its random start: norms layer by layer, separation, Gram matrices."""
+"""Two inputs at a given distance among others, and the last layer's Gram matrix, for Allen-Zhu et al. 2019."""
 
-import numpy as np
 import torch
 
 from ..errors import ParameterError
-from ..models.deep_relu import ReLUNet, unit
+from ..models.deep_relu import unit
 from ..theory.perturbation.residual import partners
-
-
-def at_seeds(measure, *settings, seeds, **options):
-    """{name: (S, ...) float64 array} of what measure(net, seed), a dict, gives of ReLUNet(*settings) with each seed."""
-    rows = []
-    for seed in seeds:
-        found = measure(ReLUNet(*settings, seed=seed, **options), seed)
-        rows.append({name: torch.as_tensor(value).double().cpu() for name, value in found.items()})
-    return {name: torch.stack([row[name] for row in rows]).numpy() for name in rows[0]}
-
-
-def norm_chain(m, L, trials, *, seed):
-    """|h_0|, .., |h_L| of one input, (trials, L + 1), by their exact law. Source: Fact 7.2."""
-    generator = np.random.default_rng(seed)
-    active = generator.binomial(m, 0.5, size=(trials, L + 1))
-    steps = generator.chisquare(np.maximum(active, 1)) * (active > 0) * (2 / m)
-    return np.sqrt(np.cumprod(steps, axis=1))
 
 
 def near_pair(n, p, delta, *, seed):
@@ -55,19 +37,3 @@ def last_gram(net, x):
     g, h = net.forward(x)
     p = unit(x, net.d) @ net.B * (g[-1] >= 0)
     return (p @ p.T) * (h[-2] @ h[-2].T)
-
-
-def gaussian_gap(alpha, delta, nodes=40):
-    """E(relu(g_1) - relu(alpha g_1 + delta g_2))^2, g ~ N(0, 2), by quadrature. Source: Claim 7.6."""
-    alpha, delta = np.broadcast_arrays(np.asarray(alpha, dtype=float), np.asarray(delta, dtype=float))
-    turn = np.arctan2(-alpha, delta)  # alpha cos + delta sin is 0 here and half a circle on
-    kinks = np.stack([np.full(turn.shape, -np.pi / 2), np.full(turn.shape, np.pi / 2), turn, turn + np.pi], -1)
-    kinks = np.sort((kinks + np.pi / 2) % (2 * np.pi), axis=-1) - np.pi / 2
-    ends = np.concatenate([kinks, kinks[..., :1] + 2 * np.pi], -1)
-    points, weights = np.polynomial.legendre.leggauss(nodes)
-    half = np.diff(ends)[..., None] / 2
-    angle = ends[..., :-1, None] + half * (points + 1)
-    gap = np.maximum(np.cos(angle), 0) - np.maximum(
-        alpha[..., None, None] * np.cos(angle) + delta[..., None, None] * np.sin(angle), 0
-    )
-    return (2 / np.pi * (gap**2 * weights * half).sum((-2, -1)))[()]
