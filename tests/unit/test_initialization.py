@@ -11,11 +11,8 @@ from overparam.bounds import allenzhu2019 as bounds
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.experiments import allenzhu2019 as start
-from overparam.experiments import allenzhu2019_thm4 as remainders
 from overparam.models.deep_relu import ReLUNet
-from overparam.norms import product_norms
 from overparam.theory.perturbation import products
-from overparam.training import SquaredLoss
 
 X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)
 Y = X.y_train[:, None]
@@ -85,53 +82,3 @@ def test_sparse_suprema_are_those_of_all_supports(s):
     for found, exact in ((products.sparse_gain(matrix, s), gain), (products.sparse_form(matrix, s), form)):
         assert found <= exact * (1 + 1e-12)
         assert found >= (1 - 1e-12 if s == 1 else 0.97) * exact
-
-
-@pytest.mark.parametrize("tau", [None, 0.4])
-def test_remainders_are_those_of_changed_matrices(tau):
-    net, loss, x = ReLUNet(5, 16, 1, 3, tau=tau, seed=5), SquaredLoss(Y, "halfsum"), X.x_train
-    value, v = loss(net.outputs(x))
-    pairs = remainders.along_gradient(net, x, v)
-    assert max(product_norms(*pair)[1] for pair in pairs).item() == pytest.approx(1)
-    dense = [p.T @ h for p, h in pairs]
-    gradient = net.gradients(x, v)
-    torch.testing.assert_close(dense[1] / dense[1].norm(), gradient[1] / gradient[1].norm())
-    for changes, matrices in ((pairs, dense), (remainders.gaussian(net, seed=1),) * 2):
-        found = remainders.remainder(net, x, loss, changes, [0.1, 0.5])
-        slope = sum((a * b).sum() for a, b in zip(gradient, matrices, strict=True))
-        for w, one in zip((0.1, 0.5), found, strict=True):
-            after = loss(net.with_weights([a + w * b for a, b in zip(net.W, matrices, strict=True)]).outputs(x))[0]
-            torch.testing.assert_close(one, after - value - w * slope)
-    norms = [torch.linalg.matrix_norm(change, 2) for change in remainders.gaussian(net, seed=1, iterations=300)]
-    assert [norm.item() for norm in norms] == pytest.approx([1] * 3, rel=1e-3)
-
-
-def test_kinks_are_a_change_of_the_last_layer_of_that_norm():
-    net, loss, x = ReLUNet(5, 300, 1, 2, seed=6), SquaredLoss(Y, "halfsum"), X.x_train
-    found = remainders.kinks(net, x, loss, [0.02, 0.1])
-    assert (found["norm"] <= torch.tensor([0.02, 0.1], dtype=torch.float64)).all()
-    assert found["norm"].numpy() == pytest.approx([0.02, 0.1], rel=0.05)
-    assert (found["remainder"] > 0).all()
-    g, h = net.forward(x)
-    value, v = loss(net.outputs(x))
-    c = (v @ net.B / v.norm(dim=1, keepdim=True)).clamp(min=0)
-    t = _multiplier(found["norm"][1].item(), g[-1], c, h[-2])
-    V = remainders._bent(g[-1], c, torch.tensor([t]))[0]
-    change = (torch.linalg.pinv(h[-2]) @ V).T
-    assert torch.linalg.matrix_norm(change, 2).item() == pytest.approx(found["norm"][1].item(), rel=1e-6)
-    torch.testing.assert_close(h[-2] @ change.T, V)
-    after = loss(net.with_weights([net.W[0], net.W[1] + change]).outputs(x))[0]
-    slope = (net.gradients(x, v)[-1] * change).sum()
-    torch.testing.assert_close(found["remainder"][1], after - value - slope)
-    singular = torch.linalg.svdvals(h[-2])
-    torch.testing.assert_close(found["condition"], singular[0] / singular[-1])
-
-
-def _multiplier(norm, g, c, h):
-    """t with |W'|_2 = norm, by a fine search."""
-    inverse, low, high = torch.linalg.pinv(h), 0.0, 100.0
-    for _ in range(60):
-        t = (low + high) / 2
-        V = torch.where(g.abs() < t * c / 2, -torch.sign(g) * t * c, 0)
-        low, high = (t, high) if torch.linalg.matrix_norm(inverse @ V, 2) <= norm * (1 + 1e-12) else (low, t)
-    return low
