@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(600)  # the first one builds the site
 ENTRIES = records.load(ROOT / "figures")
 PAPERS = {entry.spec.paper: entry for entry in ENTRIES}
 SAMPLE = next(entry for entry in ENTRIES if entry.summary or entry is ENTRIES[-1])
-LOOKED_AT = ["index", "glossary", "reference/training", f"papers/{SAMPLE.spec.paper}", SAMPLE.page()]
+LOOKED_AT = ["index", "findings", "start", "errata", "glossary", "reference/training", f"papers/{SAMPLE.spec.paper}", SAMPLE.page()]
 BROKEN_PICTURES = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 TYPESET = "() => window.MathJax?.startup?.promise.then(() => null)"
@@ -96,6 +96,23 @@ def test_every_claim_shows_its_record_and_the_totals_are_those_of_the_records(bu
         own = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
         counts = [int(cell.text) for cell in row.select("td")]
         assert counts == [own.count(word) for word in (*checks.VERDICTS, records.UNRUN)] + [len(own)]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_readme_counts_what_the_records_say(paper):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    verdicts = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
+    shown = re.search(rf"`{paper}-\*` \| (\d+) of (\d+) \|", readme)
+    assert tuple(map(int, shown.groups())) == (verdicts.count("reproduced"), len(verdicts))
+
+
+def test_the_first_page_starts_with_findings(soups):
+    first = [found.text for found in soups["index.html"].select(".finding")]
+    every = [found.text for found in soups["findings.html"].select(".finding")]
+    assert (len(first), len(every)) == (6, 10)
+    assert first == every[:6]
+    assert all(found.select("a[href]") for found in soups["index.html"].select(".finding"))
+    assert not [text for text in every if records.UNRUN in text]
 
 
 def test_every_formula_of_every_page_is_typeset(chromium, built, soups):
