@@ -19,7 +19,7 @@ MEMORY_MB = {"smoke": 1500, "laptop": 4000, "desk": 4000, "paper": 4000}  # wher
 THREADS = {"smoke": 1, "laptop": 2, "desk": 2, "paper": 2}
 TAGS = {"R": "decides", "N": "must not fail", "I": "informs", "A": "tests our own computation", "C": "contradicts"}
 VERDICTS = ("reproduced", "partly", "not reproduced", "contradicted", "not testable at this scale")
-_ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
+ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
 _RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
 _RELATIONS["in"] = lambda value, threshold: threshold[0] <= value <= threshold[1]
 _DECIDING = ("name", "tag", "relation", "threshold", "profiles", "statistic", "tolerance")
@@ -125,7 +125,7 @@ def _spec(name, table, tables):
     table["template"] = tables[table["notebook"]].get("template", table["notebook"])
     table["checks"] = [_check(row) for row in table["checks"]]
     spec = _typed(Spec(id=name, **table))
-    if not (_ID.fullmatch(name) and _ID.fullmatch(spec.template)):
+    if not (ID.fullmatch(name) and ID.fullmatch(spec.template)):
         raise ValueError("an id is a paper and words, like arora2019-fig1-spectrum")
     if not all(isinstance(text, str) for text in [*spec._sizes().values(), *chain(*spec.partly_if)]):
         raise ValueError("sizes and the names in partly_if are texts")

@@ -1,4 +1,4 @@
-"""The command line: `overparam list | show | run | figures | lab | outputs | site | diff | data`."""
+"""The command line: `overparam list | show | run | figures | lab | new | outputs | site | diff | data`."""
 
 import ast
 import contextlib
@@ -191,6 +191,16 @@ def lab(context: typer.Context):
         print(f"{runner.relative(path)} was edited, and its original has changed since; delete it to get that one")
     os.environ |= {"OVERPARAM_FIGURES": str(paths.LAB / "figures"), "OVERPARAM_REFERENCES": str(paths.FIGURES)}
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(paths.LAB / lab.INDEX), *context.args])
+
+
+@app.command()
+def new(claim: Annotated[str, typer.Argument(metavar="PAPER-ID", help="The new claim, such as du2019-thm31.")]):
+    """Begin a claim: a notebook, a check and sizes, which run as they are; CONTRIBUTING.md says how to go on."""
+    from . import new
+
+    print(f"writing {claim}, and running it once", flush=True)
+    for path in new.create(claim):
+        print(f"  {runner.relative(path)}")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from . import runner, show
 from .site.markup import literal
 
 INDEX = "index.ipynb"
+METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # else JupyterLab asks
 ABOUT = """# Notebooks
 
 These are copies in `lab/`: change what you like, run all cells, save. The reference is what `notebooks/` holds, and
@@ -33,8 +34,7 @@ def prepare():
             own.write_bytes(content)
             taken.write_bytes(content)
     cells = [nbformat.v4.new_markdown_cell(text, id=f"c{i}") for i, text in enumerate([ABOUT, *_contents()])]
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # or it is asked for
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), paths.LAB / INDEX)
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=METADATA), paths.LAB / INDEX)
     return behind
 
 

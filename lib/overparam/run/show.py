@@ -43,7 +43,8 @@ def listing(rows, papers=(), verdict=None):
     if verdict and not any(word.startswith(verdict) for word in COLOURS):
         raise ParameterError(f"unknown verdict {verdict!r}; there are {', '.join(COLOURS)}")
     states = {row["claim"]: verdict_of(row["profiles"]) for row in rows}
-    chosen = [row for row in rows if states[row["claim"]][0].startswith(verdict or "")]
+    shown = [row for row in rows if row["paper"] in (papers or known)]
+    chosen = [row for row in shown if states[row["claim"]][0].startswith(verdict or "")]
     width = max((len(row["claim"]) for row in chosen), default=0)
     lines = []
     for paper in papers or known:
