@@ -1,4 +1,4 @@
-"""Starts, layer products and remainders of the deep ReLU net, against brute force, quadrature and closed forms."""
+"""Near inputs and layer products of the deep ReLU net, against brute force and quadrature."""
 
 import itertools
 
@@ -15,7 +15,6 @@ from overparam.models.deep_relu import ReLUNet
 from overparam.theory.perturbation import products
 
 X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)
-Y = X.y_train[:, None]
 
 
 def test_near_pairs_have_their_distance_and_the_rest_keeps_away():
@@ -28,12 +27,6 @@ def test_near_pairs_have_their_distance_and_the_rest_keeps_away():
     assert y[0] == -y[1]
     with pytest.raises(ParameterError, match="do not keep"):
         start.near_pair(30, 3, 0.8, seed=0)
-
-
-def test_the_last_gram_matrix_gives_norms_of_gradients():
-    net, v = ReLUNet(5, 20, 2, 2, seed=1), torch.tensor([1.0, -2, 0.5]).double()
-    gradient = net.gradients(X.x_train, torch.stack([v, torch.zeros_like(v)], 1))[-1]
-    torch.testing.assert_close(v @ start.last_gram(net, X.x_train) @ v, gradient.square().sum())
 
 
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 0.7, 1.0])

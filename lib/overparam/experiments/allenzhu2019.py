@@ -1,9 +1,8 @@
-"""Two inputs at a given distance among others, and the last layer's Gram matrix, for Allen-Zhu et al. 2019."""
+"""Two inputs at a given distance among others, for Allen-Zhu et al. 2019."""
 
 import torch
 
 from ..errors import ParameterError
-from ..models.deep_relu import unit
 from ..theory.perturbation.residual import partners
 
 
@@ -30,10 +29,3 @@ def near_pair(n, p, delta, *, seed):
     labels = torch.randint(2, (n,), generator=generator) * 2.0 - 1
     labels[1] = -labels[0]
     return torch.cat([z, torch.full((n, 1), 0.5**0.5, dtype=torch.float64)], 1), labels.double()
-
-
-def last_gram(net, x):
-    """H_ik = <dy(x_i)/dW_L, dy(x_k)/dW_L> of the first output, (n, n): |sum_i v_i dy(x_i)/dW_L|_F^2 = v^T H v."""
-    g, h = net.forward(x)
-    p = unit(x, net.d) @ net.B * (g[-1] >= 0)
-    return (p @ p.T) * (h[-2] @ h[-2].T)
