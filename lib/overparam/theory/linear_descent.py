@@ -59,8 +59,3 @@ def _spectrum(gram, residual, eta):
 
 def _eta(eta, values):
     return torch.as_tensor(eta, dtype=values.dtype, device=values.device).unsqueeze(-1)
-
-
-def largest(gram):
-    """lambda_max of symmetric matrices (..., n, n), (...)."""
-    return torch.linalg.eigvalsh(gram)[..., -1]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.experiments import synthesis_ntk
+from overparam.theory import linear_descent
 
 
 def inputs(n=5, p=4, seed=0):
@@ -21,23 +21,23 @@ def problem(n=6, seed=1):
 
 def test_the_prediction_is_that_of_a_loop():
     gram, cross, residual = problem()
-    eta = 1.9 / synthesis_ntk.largest(gram)
+    eta = 1.9 / torch.linalg.eigvalsh(gram)[-1]
     r, change, losses = residual.clone(), torch.zeros(3, 2, dtype=torch.float64), []
     for _ in range(8):
         losses.append(r.square().sum(1) / 2)
         last, change = change, change + eta * r @ cross.T
         r = r - eta * r @ gram
-    torch.testing.assert_close(synthesis_ntk.predicted_loss(gram, residual, eta, 7), torch.stack(losses, 1))
-    torch.testing.assert_close(synthesis_ntk.predicted_change(gram, cross, residual, eta, 7), last)
+    torch.testing.assert_close(linear_descent.predicted_loss(gram, residual, eta, 7), torch.stack(losses, 1))
+    torch.testing.assert_close(linear_descent.predicted_change(gram, cross, residual, eta, 7), last)
 
 
 def test_steps_are_those_of_the_curve():
     gram, _, residual = problem()
-    eta = 1.8 / synthesis_ntk.largest(gram)
-    curve = synthesis_ntk.predicted_loss(gram, residual, eta, 400)
+    eta = 1.8 / torch.linalg.eigvalsh(gram)[-1]
+    curve = linear_descent.predicted_loss(gram, residual, eta, 400)
     expected = (curve <= 0.001 * curve[:, :1]).int().argmax(1)
-    assert synthesis_ntk.predicted_steps(gram, residual, eta, 0.001).tolist() == expected.tolist()
-    assert synthesis_ntk.predicted_steps(gram, residual, eta, 1.0).tolist() == [0, 0, 0]
-    assert synthesis_ntk.predicted_steps(gram, residual, eta, 0.001, most=2).tolist() == [2, 2, 2]
+    assert linear_descent.predicted_steps(gram, residual, eta, 0.001).tolist() == expected.tolist()
+    assert linear_descent.predicted_steps(gram, residual, eta, 1.0).tolist() == [0, 0, 0]
+    assert linear_descent.predicted_steps(gram, residual, eta, 0.001, most=2).tolist() == [2, 2, 2]
     with pytest.raises(ParameterError, match="exceeds"):
-        synthesis_ntk.predicted_steps(gram, residual, 2.1 / synthesis_ntk.largest(gram), 0.1)
+        linear_descent.predicted_steps(gram, residual, 2.1 / torch.linalg.eigvalsh(gram)[-1], 0.1)
