@@ -53,8 +53,8 @@ def list_(
     states = [state for row in rows for state in row["profiles"].values()]
     for error in dict.fromkeys(state["error"] for state in states if "error" in state):
         print(f"error: {error}", file=sys.stderr)
-    print("* made from other sources than the present ones; `overparam figures` brings it up to date", file=sys.stderr)
-    print("`overparam show CLAIM` has the finding, the checks and the parameters of one claim", file=sys.stderr)
+    print("* made from other sources than the present; `overparam figures` renews it", file=sys.stderr)
+    print("`overparam show CLAIM`: what was found, its checks, its parameters", file=sys.stderr)
 
 
 def _list_waiting(profile):
