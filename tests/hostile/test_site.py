@@ -1,6 +1,7 @@
 """HTML, scripts, Markdown, MyST and Jinja in whatever the site shows: a page holds them as text, and nothing acts."""
 
 import json
+import shutil
 
 import pytest
 from bs4 import BeautifulSoup
@@ -10,6 +11,7 @@ from markdown_it import MarkdownIt
 from PIL import Image
 from toy_claim import CLAIM, cells
 
+from overparam import paths
 from overparam.errors import RunFailed
 from overparam.record import checks
 from overparam.run import runner
@@ -56,6 +58,11 @@ def site(toy, figures, monkeypatch, tmp_path):
     (folder / "notebook.ipynb").write_text(notebook)
     Image.new("RGB", (8, 8)).save(folder / "a.png")
     (folder / "secret.png").symlink_to("/etc/hostname")
+    own = shutil.copytree(paths.SITE, tmp_path / "texts", ignore=shutil.ignore_patterns("_build", "papers"))
+    for name in ("index", "start", "findings", f"papers/{CLAIM.split('-')[0]}"):  # ours quote claims of ours
+        (own / "papers").mkdir(exist_ok=True)
+        (own / f"{name}.md").write_text("# A title\n\nA text.\n")
+    monkeypatch.setattr(paths, "SITE", own)
     monkeypatch.setattr(pages, "LIBRARY", ())
     monkeypatch.setattr(runner, "damaged", lambda *_: [])
     monkeypatch.setattr(runner, "fingerprint", lambda *_: "")  # what it holds is no Python
