@@ -56,8 +56,8 @@ class Claim:
             raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
         self.parameters = validated({name: namespace[name] for name in reference}, reference, ranges)
         self.profile = profile
-        self._changed = changed(self.parameters, reference)
-        where = folder(profile, self._changed)
+        self._apart_by = changed(self.parameters, reference)
+        where = folder(profile, self._apart_by)
         self.folder = paths.FIGURES / where / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / where / claim_id
         # At desk and paper size the folder of finished runs: while the record is staged, where it will end.
@@ -70,7 +70,7 @@ class Claim:
         if began and began != provenance.settled(self.spec.path):
             raise ClaimError(f"{claim_id}: sources were written to, or are others, since its run began; run it again")
         os.environ["OVERPARAM_FINGERPRINT_CODE"] = provenance.library(self.spec.path)  # for keys of checkpoints
-        tries = self._changed or (self.device.type == "cpu" and self._resources.get("gpu"))  # what a GPU needs
+        tries = self._apart_by or (self.device.type == "cpu" and self._resources.get("gpu"))  # what a GPU needs
         if not tries:
             what = f"{self.spec.notebook} at {self.profile} size"
             memory.require(self._resources["memory_mb"] * 2**20, what, self.device)
@@ -172,15 +172,15 @@ class Claim:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
         left = [c for c in self.spec.checks if c.superseded_by and c.name not in self._results]
         rows = list(self._results.values()) + [asdict(check) | _UNMEASURED for check in left]
-        if self._changed:
+        if self._apart_by:
             values = self._reference()
             rows = [row | {"reference": values.get(row["name"])} for row in rows]
         record = {
             "claim": self.id,
             **{name: getattr(self.spec, name) for name in ("title", "paper", "source", "kind", "notebook")},
-            "profile": "custom" if self._changed else self.profile,
+            "profile": "custom" if self._apart_by else self.profile,
             "parameters": self.parameters,
-            **({"changed": self._changed} if self._changed else {}),
+            **({"changed": self._apart_by} if self._apart_by else {}),
             "sizes": self.spec.size(self.profile),
             "reduced": self._resources.get("reduced", ""),
             "verdict": verdict(rows, self.spec.partly_if),
