@@ -67,6 +67,12 @@ def test_a_page_is_as_wide_as_a_page(stem):
     assert wide == []
 
 
+@pytest.mark.parametrize("stem", STEMS)
+def test_papermill_reads_every_parameter(stem):
+    (lines,) = [source(cell).splitlines() for cell in code(stem) if is_parameters(cell)]
+    assert [line for line in lines if "=" in line.partition("#")[2]] == []
+
+
 @pytest.mark.parametrize("stem", SAYING)
 def test_no_backslash_of_a_formula_is_lost(stem):
     r"""Python reads one backslash before times as a tab: formulas in plain strings need two."""
