@@ -173,7 +173,7 @@ def _files(spec, size, record):
 def _again(spec, size, record):
     lines = ["Run it again", f"  overparam run {spec.id} --profile {size or 'smoke'}"]
     if record:
-        lines.append(f"    took {took(record)}")
+        lines.append(textwrap.fill(f"took {took(record)}", 80, initial_indent="    ", subsequent_indent="    "))
     name = next(name for name in [*notebook_parameters(spec.path)] if name not in ("profile", "seed", "device"))
     lines.append(f"  overparam run {spec.id} -p {name}=...      with another value: a record of its own")
     lines.append(f"  make lab                {runner.relative(spec.path)} as a copy to work in")
