@@ -56,3 +56,17 @@ if (table) {
   addEventListener("hashchange", fromAddress);
   fromAddress();
 }
+
+// One switch for all code of a claim's page.
+const head = document.querySelector(".claim-head");
+if (head) {
+  const button = document.createElement("button");
+  button.id = "code";
+  button.type = "button";
+  const label = () => {
+    button.textContent = document.body.classList.contains("no-code") ? "Show the code" : "Hide the code";
+  };
+  button.addEventListener("click", () => { document.body.classList.toggle("no-code"); label(); });
+  label();
+  head.append(button);
+}

@@ -15,7 +15,7 @@ from overparam import paths
 from overparam.errors import RunFailed
 from overparam.record import checks
 from overparam.run import runner
-from overparam.run.site import pages
+from overparam.run.site import markup, pages
 from overparam.run.site.build import build
 
 HTML = '"\'></td></table></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
@@ -113,7 +113,7 @@ def test_a_fragment_stays_in_its_fence(text):
 
 @given(text=MARKS)
 def test_literal_text_is_one_line_of_just_these_characters(text):
-    (token,) = MarkdownIt().parseInline(pages.literal(text))
+    (token,) = MarkdownIt().parseInline(markup.literal(text))
     assert {child.type for child in token.children} <= {"text", "text_special"}
     assert "".join(child.content for child in token.children) == " ".join(text.split()).replace("\0", "\ufffd")
 

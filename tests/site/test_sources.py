@@ -12,6 +12,7 @@ from bs4 import BeautifulSoup
 
 from overparam import paths
 from overparam.errors import ClaimError, OverparamError, RunFailed
+from overparam.record import checks
 from overparam.run import runner
 from overparam.run.site import build as module
 from overparam.run.site import errata, pages, quotes, records
@@ -62,7 +63,7 @@ def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, 
     env, entries = pages.environment(), records.load(figures)
     entry = next(entry for entry in entries if entry.spec.id == CLAIM)
     index = BeautifulSoup(pages.dashboard(env, entries, pages.papers()), "html.parser")
-    assert "At alpha = 1 it holds, see this." in [found.text.strip() for found in index.select(".found")]
+    assert r"At \(\alpha = 1\) it holds, see this." in " ".join(found.text for found in index.select(".found"))
     page = json.loads(
         pages.claim_page(env, entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", ""))
     )
@@ -136,6 +137,7 @@ def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):
 def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     folder = copied()
     row = json.loads((folder / "result.json").read_text())["checks"][0]
+    unmeasured = next(c.name for c in checks.spec(CLAIM).checks if c.superseded_by)
     entries = records.load(figures)
     verdict = next(entry.verdict for entry in entries if entry.spec.id == CLAIM)
     env = pages.environment()
@@ -144,16 +146,36 @@ def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     shown = quotes.fill(env, "x.md", text, entries)
     assert shown == f"{records.render.measured(row)} | {verdict} | [here](/claims/{CLAIM})"
     assert f'src="../records/laptop/{CLAIM}/loss.png"' in quotes.fill(
-        env, "papers/x.md", f'{{{{ picture("{CLAIM}", "loss", "words", panel=(1, 2)) }}}}', entries
+        env, "papers/x.md", f'{{{{ picture("{CLAIM}", "loss", "words", panel=1) }}}}', entries
     )
     for wrong in (
         'value("arora2019-none", "a")',
         f'value("{CLAIM}", "none")',
+        f'value("{CLAIM}", "none", "laptop")',
+        f'value("{CLAIM}", "{unmeasured}")',
         f'values("{CLAIM}")',
         f'statistic("{CLAIM}", "none", "a")',
     ):
         with pytest.raises(OverparamError, match=r"x\.md asks for what is not there"):
             quotes.fill(env, "x.md", f"{{{{ {wrong} }}}}", entries)
+
+
+def test_a_page_has_its_parameters_once_as_they_were_run_and_its_first_figure_in_front(copied, figures):
+    folder = copied()
+    (folder / "another.png").write_bytes((folder / "loss.png").read_bytes())
+    record = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(record | {"figures": ["another.png", "loss.png"]}))
+    env = pages.environment()
+    entry = next(entry for entry in records.load(figures) if entry.spec.id == CLAIM)
+    notebook = pages.executed(entry.spec, entry.best)
+    assert pages.first_figure(entry.best, notebook) == "loss.png"
+    cells = json.loads(pages.claim_page(env, entry, entry.best, notebook, ("Arora", "", "")))["cells"]
+    given = ["".join(cell["source"]) for cell in cells if "parameters" in "".join(cell["metadata"].get("tags", []))]
+    assert len(given) == 1
+    defined = {}
+    exec(given[0], defined)  # literals of ours
+    assert {name: defined[name] for name in record["parameters"]} == record["parameters"]
+    assert given[0].count("  # ") > len(record["parameters"]) / 2
 
 
 def test_a_text_takes_the_mean_of_the_rows_that_it_names(copied, figures):

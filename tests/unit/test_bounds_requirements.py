@@ -62,8 +62,3 @@ def test_the_sliders_ends_stay_finite():
 def test_an_impossible_setting_is_an_error():
     with pytest.raises(ParameterError, match="alpha"):
         rows(alpha=1.0)
-
-
-def test_the_table_shows_every_theorem():
-    found = requirements.requirements(**SETTING)
-    assert all(r.theorem in requirements.table(found) for r in found)

@@ -9,6 +9,7 @@ from overparam import paths
 from overparam.errors import ParameterError
 from overparam.record import checks
 from overparam.run import cli, runner, show
+from overparam.run.site import markup
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f]*")  # no control characters
 
@@ -92,3 +93,13 @@ def test_a_claim_shows_its_checks_with_what_the_paper_has(committed):
     record = runner.record("arora2019-fig1-convergence-labels", "laptop")
     assert text.count("\n  [R] ") == sum(row["tag"] == "R" for row in record["checks"])
     assert re.search(r"\n  n = 200 # training images; the paper: 10,000\n +laptop 500; desk 10000; paper 10000\n", text)
+
+
+def test_formulas_and_emphasis_are_plain_in_a_terminal():
+    for text, wanted in (
+        (r"$\mathbb{E}\,\phi(\alpha g)^2 \ge \delta^2$", "E phi(alpha g)^2 >= delta^2"),
+        (r"$O(1/\sqrt m)$, $\frac m{L\log m}$, $\tfrac12$", "O(1/sqrt(m)), m/(L log m), 1/2"),
+        (r"$m\omega^{2/3}$ of *Frei et al.*", "m omega^(2/3) of Frei et al."),
+        ("3 * 4 * 5 **bold** `code` [words](a.md)", "3 * 4 * 5 bold code words"),
+    ):
+        assert markup.plain(text) == wanted

@@ -66,13 +66,3 @@ def _row(theorem, net, m, eta, steps, share, per_neuron):
     parameters = sum(np.log10(factor) for factor in (m, *per_neuron))
     logs = [float(np.log10(x)) for x in (m, eta, max(steps, 1), share)]
     return Requirement(theorem, net, *logs, float(parameters))
-
-
-def table(rows):
-    """The requirements as text, powers of ten to one decimal."""
-    lines = [f"{'theorem':<34}{'width':>10}{'step':>10}{'steps':>10}{'share':>10}{'weights':>10}"]
-    for r in rows:
-        numbers = (r.width, r.step, r.steps, r.share, r.parameters)
-        cells = ["-" if math.isnan(x) else f"10^{x:.1f}" for x in numbers]
-        lines.append(f"{r.theorem:<34}" + "".join(f"{cell:>10}" for cell in cells))
-    return "\n".join(lines)

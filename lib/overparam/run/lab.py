@@ -5,7 +5,7 @@ import nbformat
 from .. import paths
 from ..record import checks
 from . import runner, show
-from .site.markup import literal
+from .site.markup import with_formulas
 
 INDEX = "index.ipynb"
 METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # else JupyterLab asks
@@ -44,7 +44,7 @@ def _contents():
     for row in runner.overview():
         spec = checks.spec(row["claim"])
         word, _, size = show.verdict_of(row["profiles"])
-        line = f"- [{literal(spec.title)}]({spec.template}.ipynb): {word}{f' ({size})' * bool(size)}"
+        line = f"- [{with_formulas(spec.title)}]({spec.template}.ipynb): {word}{f' ({size})' * bool(size)}"
         rows.setdefault(spec.paper, []).append(line)
     texts = ["## " + ": ".join(filter(None, show.heading(paper))) + "\n\n" + "\n".join(rows[paper]) for paper in rows]
     known = {spec.template for spec in checks.registry().values()}

@@ -49,7 +49,19 @@ PREAMBLE = """# Checks of {paper}, registered before their first run. Never edit
 """
 PAPER = """# {paper}: TITLE OF THE PAPER
 
-What the paper claims, in a paragraph.
+## What it claims
+
+In a paragraph.
+
+## What we find
+
+{{{{ picture("{id}", "means", "What is drawn, for those who do not see it") }}}}
+
+{{{{ link("{id}", "Theorem N") }}}}: {{{{ verdict("{id}") }}}}, the mean {{{{ value("{id}", "mean") }}}}.
+
+## Citation
+
+AUTHORS. *TITLE OF THE PAPER.* WHERE YEAR. arXiv NUMBER.
 """
 CELLS = (
     ("markdown", """# TITLE: what is claimed, as a sentence
@@ -111,7 +123,7 @@ def create(claim_id):
     for file, content in ((table, PREAMBLE), (text, PAPER)):
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content.format(paper=paper), encoding="utf-8")
+            file.write_text(content.format(paper=paper, id=claim_id), encoding="utf-8")
     for file, content in ((table, CHECKS), (paths.PROFILES, SIZES)):
         with file.open("a", encoding="utf-8") as opened:
             opened.write(content.format(id=claim_id))

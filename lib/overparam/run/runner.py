@@ -351,6 +351,15 @@ def defines(stem, profile):
     return True
 
 
+def counting(stale):
+    """The size whose verdict counts, of {profile that was run: whether its record is stale} in the order of the sizes.
+
+    The largest of the present sources, else the largest; smoke where nothing larger was run. None where nothing was.
+    """
+    run = [profile for profile in stale if profile != "smoke"] or list(stale)
+    return next(reversed([profile for profile in run if not stale[profile]] or run), None)
+
+
 def overview(claim_ids=()):
     """One row per claim (default: all registered): id, paper, title, source, and per profile verdict and staleness."""
     rows = []

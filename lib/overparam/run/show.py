@@ -1,6 +1,5 @@
 """All claims as a list, and one claim in full, for a terminal: at most as wide as it is, 80 columns in a pipe."""
 
-import re
 import shutil
 import textwrap
 
@@ -17,18 +16,12 @@ COLOURS = {
     "reproduced": "green", "partly": "yellow", "not reproduced": "red", "contradicted": "red",
     "not testable": "dim", "unreadable": "red", "not run": "dim",
 }  # fmt: skip
-LATEX = {"le": "<=", "ge": ">=", "pm": "+-", "to": "->", "cdot": "*", "times": "x", "top": "T", "infty": "inf"}
 WIDEST = 100  # columns of prose that can be read
 
 
 def best(states):
-    """The size whose verdict counts, of {profile: state}: the largest of the present sources, else the largest run.
-
-    Smoke counts where nothing larger was run; None where nothing was.
-    """
-    run = [profile for profile, state in states.items() if state["verdict"]]
-    run = [profile for profile in run if profile != "smoke"] or run
-    return next(reversed([profile for profile in run if not states[profile]["stale"]] or run), None)
+    """The size whose verdict counts, of {profile: state}, or None."""
+    return runner.counting({profile: state["stale"] for profile, state in states.items() if state["verdict"]})
 
 
 def listing(rows, papers=(), verdict=None):
@@ -95,13 +88,6 @@ def shown(claim_id):
     return "\n\n".join(filter(None, parts))
 
 
-def _plain(text):
-    """A text with formulas as a terminal can show it: <= for \\le, 1/2 for \\tfrac12, x_min for x_{min}."""
-    text = re.sub(r"\\[dt]?frac(?:\{([^{}]*)\}\{([^{}]*)\}|(\d)(\d))", r"\1\3/\2\4", text)
-    text = re.sub(r"\\([a-zA-Z]+|[,;! ])", lambda found: LATEX.get(found[1], found[1].strip(",;! ")), text)
-    return markup.plain(re.sub(r"\{([^{}]*)\}", r"\1", text))
-
-
 def _wrapped(text, first="", indent=None):
     width = min(shutil.get_terminal_size().columns, WIDEST)
     rest = " " * len(first) if indent is None else indent
@@ -114,15 +100,15 @@ def _wrapped(text, first="", indent=None):
 def _about(spec, states, record):
     name, title = heading(spec.paper)
     lines = [spec.id, _wrapped(f"{name}, {title}" if title else name), _wrapped(spec.source), ""]
-    lines.append(_wrapped(_plain(spec.title), "Claim    "))
+    lines.append(_wrapped(markup.plain(spec.title), "Claim    "))
     if record:
         found = [render.opening(record) + " " + render.sentence(record), *record.get("summary", [])]
-        lines += [_wrapped(_plain(text), "Found    " if text is found[0] else " " * 9) for text in found]
+        lines += [_wrapped(markup.plain(text), "Found    " if text is found[0] else " " * 9) for text in found]
     else:
         lines.append("Found    nothing yet: it has not been run")
     ran = [f"{p} {_short(s['verdict'])}{'*' * s['stale']}" for p, s in states.items() if s["verdict"]]
     lines += [_wrapped(", ".join(ran), "Sizes    ")] if ran else []
-    lines += [_wrapped(f"{_plain(state['error'])}", "Error    ") for state in states.values() if "error" in state]
+    lines += [_wrapped(f"{markup.plain(state['error'])}", "Error    ") for state in states.values() if "error" in state]
     return "\n".join(lines)
 
 
@@ -134,7 +120,10 @@ def _checks(record):
         value = render.measured(row)
         words = [render.outcome(row), *([f"{value} measured"] if value else []), f"{render.required(row)} required"]
         words += [] if row["paper_value"] is None else [f"the paper has {render.number(row['paper_value'])}"]
-        lines += [_wrapped(_plain(row["wording"]), f"  [{row['tag']}] "), _wrapped(_plain("; ".join(words)), " " * 8)]
+        lines += [
+            _wrapped(markup.plain(row["wording"]), f"  [{row['tag']}] "),
+            _wrapped(markup.plain("; ".join(words)), " " * 8),
+        ]
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from . import allenzhu, arora, frei, guo, noy
-from .judge import Statement
+from .judge import MISREAD, SEVERITIES, Statement, typeset
 
 PAPERS = {
     "arora": "Arora et al.",
@@ -20,7 +20,8 @@ def audit(seeds, tables=TABLES):
     """All statements beside what their own inputs give, in the order of the texts.
 
     seeds: of the Monte Carlo estimates; tables: {paper: rows of `Statement`}. Returns a table with the columns paper,
-    place, says, printed, computed (text), agrees and spread, over seeds relative to the printed value, 0 if exact.
+    place, says, printed, computed (text), agrees, severity, misread (perhaps), how (it was found), page, and spread,
+    over seeds relative to the printed value, 0 if exact. Raises ValueError where a severity is missing or too many.
     """
     found = []
     for paper, rows in tables.items():
@@ -35,11 +36,15 @@ def audit(seeds, tables=TABLES):
                     "says": statement.says,
                     "printed": statement.printed,
                     "computed": statement.shown(computed),
-                    "agrees": statement.agrees(computed),
+                    "agrees": statement.judged(computed),
+                    "severity": statement.severity.removesuffix(MISREAD),
+                    "misread": statement.severity.endswith(MISREAD),
+                    "how": statement.how,
+                    "page": statement.page,
                     "spread": float(np.ptp(values) / abs(statement.number)) if statement.drawn else 0.0,
                 }
             )
     return pd.DataFrame(found)
 
 
-__all__ = ["PAPERS", "TABLES", "Statement", "audit"]
+__all__ = ["PAPERS", "SEVERITIES", "TABLES", "Statement", "audit", "typeset"]

@@ -9,8 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 
+SEVERITIES = ("result", "exponent", "constant", "typo")  # as in notebooks/errata, the gravest first
+MISREAD = ", perhaps misread"  # added where all rests on one sign or subscript of a text that was read by machine
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _FACTOR = re.compile(r"([A-Za-z]\w*)(?:\^(\d+)|\^\((-?\d+(?:/\d+)?)\))?")
+_GREEK = "alpha|beta|gamma|delta|varepsilon|eta|theta|kappa|lambda|sigma|tau|omega"
 _SMALL = ("delta", "lam0", "kappa", "eps", "gamma", "tau", "theta", "omega", "beta", "sigma")  # at most 1
 
 
@@ -20,13 +23,16 @@ class Statement:
 
     place: section, equation or table; says: in our words; printed: a number with the digits printed, a product
     of powers such as "n^(5/2) delta^(-1)", or words; recomputed: a number, or a function without arguments, or
-    with `seed` for a Monte Carlo estimate, that returns a number or words.
+    with `seed` for a Monte Carlo estimate, that returns a number or words; severity, of what does not agree, and page,
+    the claim that shows it, are those of `notebooks/errata`, where the place has the same words.
     """
 
     place: str
     says: str
     printed: str
     recomputed: float | Callable
+    severity: str = ""
+    page: str = ""
 
     @property
     def number(self):
@@ -37,6 +43,13 @@ class Statement:
     def drawn(self):
         """Whether it is a Monte Carlo estimate."""
         return callable(self.recomputed) and "seed" in inspect.signature(self.recomputed).parameters
+
+    @property
+    def how(self):
+        """symbolic: exponents of a product of powers; numeric: a number or a relation; by hand: other words."""
+        if hasattr(self.recomputed, "formula"):
+            return "symbolic"
+        return "numeric" if self.number is not None or self.printed == "holds" else "by hand"
 
     def values(self, seeds):
         """What is recomputed: a value for each seed of a Monte Carlo estimate, otherwise one."""
@@ -51,6 +64,14 @@ class Statement:
             return bool(abs(computed - self.number) <= half_unit * (1 + 1e-9))
         return computed == self.printed or None is not exponents(computed) == exponents(self.printed)
 
+    def judged(self, computed):
+        """`agrees`. Raises ValueError unless what does not agree, and nothing else, has a severity."""
+        agrees, graded = self.agrees(computed), self.severity.removesuffix(MISREAD) in SEVERITIES
+        if agrees == graded or (agrees and self.severity):
+            found = "agrees, and has the" if agrees else f"is {computed} when recomputed, and has no known"
+            raise ValueError(f"{self.place}: {self.says}: {self.printed} {found} severity {self.severity!r}")
+        return agrees
+
     def shown(self, computed):
         """The computed value with two digits more than the printed one has; in powers of ten far from 1."""
         if self.number is None:
@@ -64,6 +85,21 @@ def exponents(text):
     """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d", or None for other words."""
     factors = [_FACTOR.fullmatch(word) for word in text.split()]
     return {f[1]: Fraction(f[2] or f[3] or 1) for f in factors} if all(factors) else None
+
+
+def typeset(text):
+    r"""What is printed or computed in Markdown: relations, numbers and names as they are, the rest as a formula.
+
+    >>> typeset("n^(5/2) logm^2 lam0^(-1)")
+    '$n^{5/2}\\,\\log^{2} m\\,\\lambda_0^{-1}$'
+    """
+    if re.match(r"(holds|fails).*|-?[\d.]+(e-?\d+)?$|[A-Z]{2,}$", text):
+        return text
+    for short, full in (("lam0", "lambda_0"), ("eps", "varepsilon"), (" ", r"\,")):
+        text = text.replace(short, full)
+    text = re.sub(r"\^(?:\((.*?)\)|([\d.]+))", r"^{\1\2}", text)
+    text = re.sub(r"\blog([mn])(\^{.*?})?", r"log\2 \1", text)
+    return "$" + re.sub(rf"\b({_GREEK}|exp|log)(?![a-z])", r"\\\1", text) + "$"
 
 
 def holds(relation, **axes):
@@ -98,14 +134,14 @@ def bounded(ratio, sequence, most=1.5):
     return judge
 
 
-def order(formula):
-    """A function that returns the exponents of a product of powers, such as "n^2 m^(-1/2)".
+def order(*formulas):
+    """A function that returns the exponents of a product of powers, such as "n^2 m^(-1/2)", or of several.
 
-    formula: a function of its letters, and of parameters with defaults; a logarithm has a letter of its own,
-    `logm`, or stays away. What is returned raises ValueError where the formula is no product of powers.
+    formulas: functions of their letters, and of parameters with defaults; a logarithm has a letter of its own,
+    `logm`, or stays away. What is returned raises ValueError where one is no product of powers.
     """
 
-    def judge():
+    def product(formula):
         letters = [a for a, p in inspect.signature(formula).parameters.items() if p.default is p.empty]
         start = {a: 2.0**-3 if a in _SMALL else 2.0**6 for a in letters}
         base = formula(**start)
@@ -120,6 +156,8 @@ def order(formula):
                 factors.append(a if p == 1 else f"{a}^{p}" if p.denominator == 1 and p > 0 else f"{a}^({p})")
         return " ".join(factors) or "O(1)"
 
+    judge = lambda: "; ".join(map(product, formulas))  # noqa: E731
+    judge.formula = True
     return judge
 
 

@@ -11,9 +11,9 @@ from PIL import Image
 
 from ... import paths
 from ...errors import RunFailed
-from . import errata, pages, quotes, records
+from . import errata, pages, pictures, quotes, records
 
-THUMBNAIL = 320  # pixels across: twice the width on the page, for screens with fine pixels
+THUMBNAIL = 400  # pixels across: twice the width on the page, for screens with fine pixels
 
 
 def build(target=None, figures=None, jobs=2):
@@ -58,7 +58,7 @@ def write_sources(source, figures):
     for key, text in texts.items():
         _write(source / "papers" / f"{key}.md", pages.paper_page(env, key, text, entries))
     for path in pages.explorers():
-        _write(source / path.name, pages.explorer_page(path))
+        _write(source / path.name, pages.explorer_page(env, path))
     for name, text in pages.reference().items():
         _write(source / "reference" / f"{name}.md", text)
 
@@ -69,17 +69,18 @@ def _write(path, text):
 
 
 def _write_claim(source, env, entry, version, paper):
-    """A version's page and its files to download; of the best version's first figure a small picture."""
+    """A version's page and its files to download; of the best version's first figure its first panel."""
     notebook = pages.executed(entry.spec, version)
     _write(source / f"{entry.page(version)}.ipynb", pages.claim_page(env, entry, version, notebook, paper))
     folder = source / "extra" / "records" / version.profile / entry.spec.id
     _write(folder / "notebook.ipynb", json.dumps(notebook, ensure_ascii=False))
     for name in version.files:
         shutil.copyfile(version.folder / name, folder / name)
-    if version is entry.best and version.record and version.record["figures"]:
-        figure, small = folder / version.record["figures"][0], source / "extra" / "thumbnails" / f"{entry.spec.id}.png"
+    first = pages.first_figure(version, notebook)
+    if version is entry.best and first:
+        figure, small = folder / first, source / "extra" / "thumbnails" / f"{entry.spec.id}.png"
         small.parent.mkdir(exist_ok=True)
         with records.naming(figure), Image.open(figure) as opened:
-            picture = opened.convert("RGB")
+            picture = opened.crop(pictures.panel(opened, 0)).convert("RGB")
             picture.thumbnail((THUMBNAIL, THUMBNAIL))
             picture.quantize(64).save(small, optimize=True)

@@ -1,5 +1,6 @@
 """The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, papers, the library."""
 
+import ast
 import json
 import re
 import textwrap
@@ -8,11 +9,11 @@ import jinja2
 
 from ... import paths
 from ...errors import OverparamError
-from ...record import checks, render
+from ...record import checks, parameters, render
 from ...record.pages import merged
 from .. import runner
-from . import errata, quotes, records
-from .markup import inert, literal, plain, raw
+from . import errata, pictures, quotes, records
+from .markup import inert, plain, raw, typeset, with_formulas
 
 LIBRARY = ("models", "training", "theory", "bounds", "data", "record")  # a page of the reference for each folder
 _OUTPUTS = ("image/png", "text/markdown", "text/plain")
@@ -24,7 +25,7 @@ def environment():
     blocks = {"trim_blocks": True, "lstrip_blocks": True}
     env = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
     env.filters.update(number=render.number, measured=render.measured, required=render.required, state=render.outcome)
-    env.filters.update(plain=plain, sentence=render.sentence)
+    env.filters.update(typeset=typeset, sentence=render.sentence)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
     env.globals.update(TAGS=checks.TAGS, VERDICTS=(*checks.VERDICTS, records.UNRUN))
     return env
@@ -53,17 +54,52 @@ def claim_page(env, entry, version, notebook, paper):
     """A version's executed notebook, as a notebook with the verdict before and the record after its cells."""
     data = dict.fromkeys((d["name"], d["stand_in"]) for d in (version.record or {"data": []})["data"])
     context = {"entry": entry, "spec": entry.spec, "version": version, "record": version.record, "paper": paper}
-    cells = [_own_cell(cell, entry.spec.title, not entry.summary) for cell in notebook["cells"]]
+    given = as_run(notebook["cells"], (version.record or {}).get("parameters", {}))
+    cells = [_own_cell(cell, plain(entry.spec.title), not entry.summary) for cell in given]
     first = next(cell for cell in cells if cell["cell_type"] == "markdown")
     found, _, first["source"] = first["source"].removeprefix("# ").partition("\n")
     ours = entry.spec.paper == "synthesis" or entry.spec.kind == "extension"
-    title = f"# {'' if ours else 'The paper claims: '}{literal(entry.spec.title)}"
+    hit = " ".join(plain(f"{version.verdict.capitalize()} at {version.profile} size: {entry.spec.title}").split())
+    whose = "Put to the test" if ours else "The paper claims"
+    title = f"```{{title}} {hit}\n```\n\n# {whose}: {with_formulas(entry.spec.title)}"
     lead = raw(env.get_template("claim_lead.html").render(context))
     summary = (version.record or {}).get("summary") or []
+    if figure := first_figure(version, notebook):
+        context |= {"figure": figure, "width": pictures.width(version.folder / figure)}
     parts = [title, lead, f"**We find: {inert(found)}.**", *map(inert, summary)]
     head = _markdown("head", "\n\n".join(parts) + "\n\n" + raw(env.get_template("claim_head.html").render(context)))
     foot = _markdown("foot", "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data)))
     return _page(notebook, [head, *cells, foot], {} if version is entry.best else {"orphan": True})
+
+
+def first_figure(version, notebook):
+    """The name of a claim's first figure in the order of its notebook, or None."""
+    drawn = [name for cell in notebook["cells"] for name in _figures(cell)]
+    names = [name for name in (version.record or {}).get("figures", []) if name in version.files]
+    return min(names, key=lambda name: drawn.index(name) if name in drawn else len(drawn), default=None)
+
+
+def _figures(cell):
+    return [f"{name}.png" for name in re.findall(r"\w+\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))]
+
+
+def as_run(cells, values):
+    """The cells with the parameters once, as they were run: the injected values behind their names."""
+    injected = [cell for cell in cells if "injected-parameters" in cell["metadata"].get("tags", [])]
+    changed = {name for cell in injected for name in re.findall(r"^(\w+) = ", "".join(cell["source"]), re.MULTILINE)}
+
+    def line(found):
+        name, rest = found.groups()
+        return f"{name} = {values[name]!r}{rest or ''}" if name in changed & values.keys() else found[0]
+
+    shown = []
+    for cell in cells:
+        if "parameters" in cell["metadata"].get("tags", []):
+            source = re.sub(r"^(\w+) = .*?(  # .*)?$", line, "".join(cell["source"]), flags=re.MULTILINE)
+            cell = {**cell, "source": source}
+        if cell not in injected:
+            shown.append(cell)
+    return shown
 
 
 def explorers():
@@ -72,10 +108,28 @@ def explorers():
     return [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
 
 
-def explorer_page(path):
-    """Such a notebook as it is stored, its code folded away."""
+def explorer_page(env, path):
+    """Such a notebook as it is stored, its code folded away; in place of its sliders those that need no kernel."""
     notebook = records.read_notebook(path)
-    return _page(notebook, [_own_cell(cell, path.stem, True) for cell in notebook["cells"]], {})
+    cells = [_own_cell(cell, path.stem, True) for cell in notebook["cells"]]
+    places = [i for i, cell in enumerate(notebook["cells"]) if "sliders" in cell["metadata"].get("tags", [])]
+    for i in places:
+        cells[i] = _markdown("sliders", raw(env.get_template("explorer.html").render(_explored(path, notebook))))
+    return _page(notebook, cells, {})
+
+
+def _explored(path, notebook):
+    """Where a notebook's sliders begin and end, and the counts that it shows for scale, all from its code."""
+    code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    assigned = {
+        ast.unparse(node.targets[0]): node.value for node in ast.parse(code).body if isinstance(node, ast.Assign)
+    }
+    start, comments, sliders = parameters.notebook_parameters(path), parameters.comments(path), {}
+    for name, made in zip(assigned["sliders"].keys, assigned["sliders"].values, strict=True):
+        words = {word.arg: ast.literal_eval(word.value) for word in made.keywords}
+        words |= {"log": "Log" in ast.unparse(made.func), "start": start[name.value], "comment": comments[name.value]}
+        sliders[name.value] = words
+    return {"sliders": sliders, "scale": ast.literal_eval(assigned["SCALE"])}
 
 
 def _page(notebook, cells, metadata):
@@ -93,9 +147,8 @@ def _own_cell(cell, title, folded):
     if cell["cell_type"] != "code":
         return {**cell, "metadata": {}, "source": inert("".join(cell["source"]))}
     tags = cell["metadata"].get("tags", [])
-    folded = folded and not {"parameters", "injected-parameters"}.intersection(tags)
-    names = re.findall(r"\w+\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))
-    alt = " ".join(f"Figure {', '.join(names)}: {title}".replace("Figure :", "Figure:").split())
+    folded = folded and "parameters" not in tags
+    alt = " ".join(f"Figure {', '.join(_figures(cell))}: {title}".replace("Figure :", "Figure:").split())
     metadata = {"tags": [*tags, "hide-input"] if folded else tags, "mystnb": {"image": {"alt": alt}}}
     return {**cell, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
 
@@ -117,9 +170,9 @@ def dashboard(env, entries, texts):
         totals[entry.spec.paper][entry.verdict] += 1
     html = env.get_template("dashboard.html").render(entries=entries, papers=texts, totals=totals)
     text = quotes.page(env, "index", entries)
-    tree = _toctree("Start", [*quotes.PAGES, "errata"])
+    tree = _toctree("Start", ["start", "findings", "errata"])
     tree += _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
-    tree += _toctree("Reading", ["verdicts", "glossary", *(path.stem for path in explorers())])
+    tree += _toctree("Reading", ["verdicts", "glossary", "running", *(path.stem for path in explorers())])
     tree += _toctree("Library", [f"{folder} <reference/{folder}>" for folder in LIBRARY])
     return f"{text}\n{raw(html)}\n{tree}"
 
@@ -151,7 +204,7 @@ def _shortfall(env, entry):
     rows = [c for c in entry.best.record["checks"] if c["applies"] and c["tag"] in "RNC"]
     failing = [c for c in rows if (render.outcome(c) == "holds") == (c["tag"] == "C")]
     html = env.get_template("shortfall.html").render(entry=entry, failing=failing)
-    return f"### {literal(entry.spec.title)}\n\n{raw(html)}\n{_reason(entry.best.notebook)}\n"
+    return f"### {with_formulas(entry.spec.title)}\n\n{raw(html)}\n{_reason(entry.best.notebook)}\n"
 
 
 def _reason(notebook):

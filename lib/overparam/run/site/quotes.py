@@ -9,10 +9,10 @@ from PIL import Image
 from ... import paths
 from ...errors import OverparamError
 from ...record import checks, render
-from . import errata, records
+from . import errata, pictures, records
 from .markup import raw
 
-PAGES = ("start", "findings")  # beside the first one and those of the papers
+PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
 _FINDING = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,12 +39,16 @@ class Quotes:
         self._entries = {entry.spec.id: entry for entry in entries}
         self.total = len(self._entries)
 
-    def value(self, claim, check):
-        """What was measured."""
+    def value(self, claim, check, profile=None):
+        """What was measured, at the size that counts or at a named one."""
         entry = self._entries[claim]
-        rows = entry.best.record["checks"] if entry.best and entry.best.record else []
+        version = entry.versions.get(profile) if profile else entry.best
+        rows = version.record["checks"] if version and version.record else []
         measured = {row.name: records.UNRUN for row in entry.spec.checks}
-        return (measured | {row["name"]: render.measured(row) for row in rows})[check]
+        shown = (measured | {row["name"]: render.measured(row) for row in rows})[check]
+        if not shown:
+            raise LookupError(f"{check} of {claim}, which is not measured, or rounding")
+        return shown
 
     def statistic(self, claim, table, column, how=None, log10=False, **wanted):
         """Mean ± standard deviation of a column of a kept table, or what `how` names; of the rows with column=value.
@@ -69,7 +73,12 @@ class Quotes:
         """How many claims of a paper have which verdict."""
         own = [entry.verdict for entry in self._entries.values() if entry.spec.paper == paper]
         words = [f"{own.count(word)} {word}" for word in (*checks.VERDICTS, records.UNRUN) if word in own]
-        return f"{len(own)} claims: {', '.join(words)}"
+        return f"{len(own)} claim{'s' * (len(own) > 1)}: {', '.join(words)}"
+
+    def deciding(self, late=False):
+        """The number of checks that decide today; late: of those that were decided after an earlier result."""
+        active = [c for entry in self._entries.values() for c in entry.spec.checks if c.tag in "RNC"]
+        return sum(not c.superseded_by and (bool(c.added) or not late) for c in active)
 
     def errata(self, severity):
         """The number of rows of a severity, in all papers."""
@@ -81,12 +90,13 @@ class Quotes:
         return f"[{words}](/{found})" if found else words
 
     def picture(self, claim, name, description, panel=None):
-        """A figure that leads to its page; panel (2, 3): the second of three beside each other."""
-        entry, ratio = self._entries[claim], 0
-        if panel and entry.best and f"{name}.png" in entry.best.files:
+        """A figure that leads to its page; panel: which of its first row is shown alone, from 1."""
+        entry, box, size, width = self._entries[claim], None, None, None
+        if entry.best and f"{name}.png" in entry.best.files:
+            width = pictures.width(entry.best.folder / f"{name}.png")
             with Image.open(entry.best.folder / f"{name}.png") as opened:
-                ratio = opened.width / panel[1] / opened.height
-        context = {"entry": entry, "name": name, "alt": description, "panel": panel, "ratio": ratio}
+                box, size = panel and pictures.panel(opened, panel - 1), opened.size
+        context = {"entry": entry, "name": name, "alt": description, "box": box, "size": size, "width": width}
         home = "../" * self._where.count("/")
         return raw(self._env.get_template("picture.html").render(context, home=home))
 

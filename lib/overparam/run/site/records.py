@@ -55,8 +55,8 @@ class Entry:
     @property
     def best(self):
         """The version whose verdict counts: the largest of the present sources, else the largest that was run."""
-        current = [version for version in self.versions.values() if not version.stale]
-        return next(reversed(current or self.versions.values()), None)
+        size = runner.counting({profile: version.stale for profile, version in self.versions.items()})
+        return self.versions.get(size)
 
     @property
     def verdict(self):
@@ -66,6 +66,15 @@ class Entry:
     def summary(self):
         """What the notebook says of its results, as paragraphs of Markdown; empty in pages of the old form."""
         return (self.best.record or {}).get("summary") or [] if self.best else []
+
+    @property
+    def finding(self):
+        """The title of the notebook: what it found, as Markdown."""
+        if not self.summary:
+            return ""
+        cells = read_notebook(self.spec.path)["cells"] if self.spec.path.exists() else []
+        text = next(("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"), "")
+        return text.partition("\n")[0].removeprefix("# ")
 
     @property
     def sentence(self):
