@@ -458,3 +458,18 @@ def test_a_report_opens_with_the_verdict_and_folds_what_informs(toy, figures):
     assert "(paper 0.25)" in render.plain(record)
     decides |= {"tag": "C"}
     assert "**Contradicted.** The opposite was measured" in render.markdown(record | {"verdict": "contradicted"})
+
+
+@pytest.mark.parametrize(
+    "value, bounds, shown",
+    [
+        (0.99972, [1.0], "0.9997"),  # three digits would say that a value below 1 is 1
+        (1.0052, [1.01], "1.005"),
+        (1.0, [1.0], "1"),
+        (1.0000002, [1.0], "1"),  # told apart by rounding alone
+        (0.123456, [0.2, 0.3], "0.123"),
+        (-0.99961, [-1.0005, -0.9995], "-0.9996"),
+    ],
+)
+def test_a_measured_value_is_not_shown_as_the_bound_that_it_differs_from(value, bounds, shown):
+    assert render.number(value, bounds) == shown

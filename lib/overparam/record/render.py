@@ -7,11 +7,14 @@ ROUNDING = 1e-12  # what rounding leaves of zero differs between machines
 _WORDS = {"<": "below {}", "<=": "at most {}", ">": "above {}", ">=": "at least {}", "==": "{}"}
 
 
-def number(value):
-    """Three significant digits, which are stable on other machines."""
+def number(value, bounds=()):
+    """Three significant digits, which are stable on other machines; up to five where fewer would read like a bound."""
     if value is None:
         return "nan"
-    return "rounding" if 0 < abs(value) < ROUNDING else f"{value:.3g}"
+    if 0 < abs(value) < ROUNDING:
+        return "rounding"
+    apart = (k for k in range(3, 6) if all(f"{value:.{k}g}" != f"{bound:.{k}g}" for bound in bounds))
+    return f"{value:.{next(apart, 3)}g}"
 
 
 def measured(row):
@@ -19,14 +22,15 @@ def measured(row):
     if row["tag"] == "A" or (row["superseded_by"] and row["value"] is None):
         return ""
     low, high = row.get("spread") or (None, None)
+    value = number(row["value"], row["threshold"] if row["relation"] == "in" else [row["threshold"]])
     if row["value"] is None or not row.get("spread"):
-        return number(row["value"])
+        return value
     if low is None and high is None:
-        return f"{number(row['value'])} (too few seeds for a spread)"
+        return f"{value} (too few seeds for a spread)"
     if None not in (low, high) and math.isclose(row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300):
-        return f"{number(row['value'])} ± {(high - low) / 2:.2g}"
+        return f"{value} ± {(high - low) / 2:.2g}"
     ends = ["unbounded" if end is None else number(end) for end in (low, high)]
-    return f"{number(row['value'])} ({ends[0]} to {ends[1]})"
+    return f"{value} ({ends[0]} to {ends[1]})"
 
 
 def required(row):
