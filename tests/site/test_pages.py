@@ -220,6 +220,18 @@ def test_the_reference_has_every_module_of_the_library_and_its_public_names(soup
 START = notebook_parameters(NOTEBOOKS / "explore-bounds.ipynb")
 
 
+def test_a_claim_leads_to_every_formula_that_it_imports(soups):
+    """Names are read from the notebooks' texts, links from the pages."""
+    for entry in ENTRIES:
+        text = entry.best.notebook.read_text(encoding="utf-8")
+        imported = re.findall(r"from overparam\.bounds\.(\w+) import ([\w, ]+)", text)
+        wanted = {
+            f"overparam.bounds.{module}.{name.strip()}" for module, names in imported for name in names.split(",")
+        }
+        links = soups[f"{entry.page()}.html"].select("a.reference[href*='reference/bounds.html#']")
+        assert wanted <= {link["href"].partition("#")[2] for link in links}, entry.spec.id
+
+
 def test_the_explorer_starts_with_the_numbers_of_the_notebook(soups):
     inputs = soups["explore-bounds.html"].select("#explorer input")
     assert {tag["name"]: tag["data-start"] for tag in inputs} == {name: str(value) for name, value in START.items()}

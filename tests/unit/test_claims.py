@@ -461,7 +461,7 @@ def test_a_report_opens_with_the_verdict_and_folds_what_informs(toy, figures):
 
 
 @pytest.mark.parametrize(
-    "value, bounds, shown",
+    ("value", "bounds", "shown"),
     [
         (0.99972, [1.0], "0.9997"),  # three digits would say that a value below 1 is 1
         (1.0052, [1.01], "1.005"),

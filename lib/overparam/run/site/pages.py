@@ -1,6 +1,7 @@
 """The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, papers, the library."""
 
 import ast
+import importlib
 import json
 import re
 import textwrap
@@ -16,6 +17,7 @@ from . import errata, pictures, quotes, records
 from .markup import inert, plain, raw, typeset, with_formulas
 
 LIBRARY = ("models", "training", "theory", "bounds", "data", "record")  # a page of the reference for each folder
+FORMULAS = ("bounds", "theory", "models", "training")  # of these, what a page uses is linked at its end
 _OUTPUTS = ("image/png", "text/markdown", "text/plain")
 
 
@@ -68,8 +70,30 @@ def claim_page(env, entry, version, notebook, paper):
         context |= {"figure": figure, "width": pictures.width(version.folder / figure)}
     parts = [title, lead, f"**We find: {inert(found)}.**", *map(inert, summary)]
     head = _markdown("head", "\n\n".join(parts) + "\n\n" + raw(env.get_template("claim_head.html").render(context)))
-    foot = _markdown("foot", "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data)))
+    record = "## Record\n\n" + raw(env.get_template("claim_foot.html").render(context, data=data))
+    foot = _markdown("foot", f"{from_library(notebook)}\n\n{record}")
     return _page(notebook, [head, *cells, foot], {} if version is entry.best else {"orphan": True})
+
+
+def from_library(notebook):
+    """A line that leads to the formulas, nets and loops of the library that a notebook uses."""
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    nodes, folders, used = list(ast.walk(ast.parse("\n".join(cells)))), {}, {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module.partition("overparam.")[2].split(".")[0] in FORMULAS:
+            for name in node.names:
+                thing = getattr(importlib.import_module(node.module), name.name, None)
+                if callable(thing):
+                    used[name.name] = f"{thing.__module__}.{name.name}"
+                else:
+                    folders[name.asname or name.name] = importlib.import_module(f"{node.module}.{name.name}")
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in folders:
+            thing = getattr(folders[node.value.id], node.attr)
+            if callable(thing):
+                used[node.attr] = f"{thing.__module__}.{node.attr}"
+    links = [f"{{py:obj}}`{name} <{place}>`" for name, place in sorted(used.items())]
+    return f"**From the library:** {', '.join(links)}." if links else ""
 
 
 def first_figure(version, notebook):
