@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from overparam.experiments.arora2019_numerics import nearest_parallel, stable_relu_gram, turned
 from overparam.theory.kernels import relu_gram
+from overparam.theory.near_parallel import nearest_parallel, stable_relu_gram, turned
 
 
 @pytest.fixture

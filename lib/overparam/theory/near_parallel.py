@@ -1,4 +1,4 @@
-"""How far the Gram matrix (3) and the complexity (10) of Arora et al. 2019 can be trusted in floating point."""
+"""Nearly parallel inputs: where the Gram matrix (3) of Arora et al. 2019 is hard to compute in floating point."""
 
 import math
 
