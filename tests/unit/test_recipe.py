@@ -1,4 +1,4 @@
-"""Nets, tasks and training of the landscape figures: the sizes of the cited code, torch's own optimizer, resuming."""
+"""Nets and training of the landscape figures: the sizes of the cited code, torch's own optimizer, resuming."""
 
 import copy
 
@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, pad
 
-from overparam.data import sources
 from overparam.errors import ParameterError, TrainingDiverged
-from overparam.experiments.allenzhu2019_landscape import balanced, image_task, pairs, pooled, relabelled
 from overparam.models.convolutional import cifar_net
 from overparam.training.autograd import Recipe, augmented, train
 from overparam.training.checkpoints import Checkpoint
@@ -117,59 +115,3 @@ def test_training_refuses_epochs_beyond_its_end_and_reports_divergence():
         train(net, x, y, SHORT, scale=SCALE, at=[5], seed=0)
     with pytest.raises(TrainingDiverged, match="lower eta"):
         train(net, x * float("nan"), y, SHORT, scale=SCALE, at=[4], seed=0)
-
-
-def test_exactly_a_fifth_of_the_labels_is_wrong_and_none_by_chance_right():
-    y = torch.arange(1000) % 10
-    noisy, wrong = relabelled(y, 0.2, 10, seed=0)
-    assert wrong.sum() == 200
-    assert torch.equal(noisy != y, wrong)
-    assert not torch.equal(wrong, relabelled(y, 0.2, 10, seed=1)[1])
-    shifts = (noisy - y)[wrong].remainder(10).bincount(minlength=10)
-    assert shifts[1:].min() >= 9  # each of the nine others about 22 times
-
-
-def test_subsets_are_balanced_and_refused_where_they_cannot_be():
-    y = torch.tensor([0, 1, 1, 0, 2, 2, 1, 0])
-    assert balanced(y, 6, 3).tolist() == [0, 1, 2, 3, 4, 5]
-    for n in (7, 9):
-        with pytest.raises(ParameterError, match="equally many"):
-            balanced(y, n, 3)
-
-
-def test_pairs_of_digits_show_both_digits():
-    x = torch.arange(10.0)[:, None, None, None].expand(10, 1, 2, 2)
-    made, labels = pairs(x, torch.arange(10), 200, seed=0)
-    assert made.shape == (200, 1, 2, 4)
-    assert labels.bincount().tolist() == [2] * 100
-    assert torch.equal(10 * made[:, 0, 0, 0] + made[:, 0, 0, 3], labels.float())
-
-
-def test_pooling_takes_means_of_squares():
-    x = torch.arange(16.0).reshape(1, 1, 4, 4)
-    assert pooled(x, 2)[0, 0].tolist() == [[2.5, 4.5], [10.5, 12.5]]
-    with pytest.raises(ParameterError, match="pooled"):
-        pooled(x, 3)
-
-
-@pytest.mark.parametrize(("name", "classes", "width"), [("c10", 10, 8), ("noise", 10, 8), ("c100", 100, 16)])
-def test_digits_stand_in_for_cifar(name, classes, width):
-    task = image_task(name, "digits", n=200, n_test=100, size=8, seed=0)
-    assert task.x.shape == (200, 1, 8, width)
-    assert task.classes == classes
-    assert "for CIFAR" in task.data.stand_in
-    assert task.scaled(task.x).mean().item() == pytest.approx(0, abs=1e-9)
-    assert task.scaled(task.x).std().item() == pytest.approx(1)
-    assert (name == "noise") == bool(task.wrong.any())
-    if name != "noise":
-        assert task.y.bincount().tolist() == [200 // classes] * classes
-
-
-@pytest.mark.mirror
-@pytest.mark.skipif(sources.find("cifar10") is None, reason="CIFAR-10 is neither in the cache nor in a mirror")
-def test_cifar_images_are_pooled_and_scaled_as_in_the_cited_code():
-    task = image_task("c10", "cifar", n=100, n_test=50, size=16, seed=0)
-    assert (task.x.shape, task.x_test.shape) == ((100, 3, 16, 16), (50, 3, 16, 16))
-    assert task.y.bincount().tolist() == [10] * 10
-    black = task.scaled(torch.zeros(1, 3, 1, 1, dtype=torch.float64)).flatten()
-    assert black.tolist() == pytest.approx([-0.4914 / 0.2023, -0.4822 / 0.1994, -0.4465 / 0.2010])

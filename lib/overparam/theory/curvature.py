@@ -1,10 +1,14 @@
-"""Curvature of a loss at a point, and the loss on lines and planes through it, for any loss over a parameter dict.
+"""Curvature of a loss at a point, and how far a line through it leads down, for any loss over a parameter dict.
 
 All functions work on one vector w (P,) of all parameters; `Flat` goes between the two. In "product" a function
 v -> H v is meant, v of shape (P,).
 """
 
+import math
+
+import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
 
 
 class Flat:
@@ -46,26 +50,6 @@ def smoothed_product(gradient, w, radius, displacements):
     return lambda v: sum(product(v) for product in products) / len(products)
 
 
-def oja(product, v, steps, rate, done=0):
-    """Approximately the eigenvector of the lowest eigenvalue, unit length (P,), by Oja's method.
-
-    v <- v - rate/(1 + 2 t/steps) H v, normalised, for t = done..steps - 1; `product` gives H v up to a fresh error each
-    time. v: the start (P,), or what `done` steps have left; rate: at most about 1/lambda_max. Source: Allen-Zhu et al.
-    2019, below Figure 1, which names the method and neither step size nor number of steps.
-    """
-    v = v / v.norm()
-    for t in range(done, steps):
-        v = v - rate / (1 + 2 * t / steps) * product(v)
-        v = v / v.norm()
-    return v
-
-
-def rayleigh(products, v):
-    """(mean, standard error) of v.H v/|v|^2 over the given products, K at least 2."""
-    values = torch.stack([(v @ product(v) / (v @ v)).double() for product in products])
-    return values.mean(), values.std() / len(values) ** 0.5
-
-
 def lanczos(product, v, steps):
     """(values (K,) ascending, lowest and highest Ritz vector (2, P)) after K <= steps steps from v (P,).
 
@@ -93,13 +77,17 @@ def lanczos(product, v, steps):
     return values, (vectors[:, [0, -1]].T.to(v) @ torch.stack(basis))
 
 
-@torch.no_grad()
-def surface(loss, w, x, y, at_x, at_y):
-    """loss(w + a x + b y) for directions x, y (P,), a in at_x and b in at_y: float64 (len(at_y), len(at_x))."""
-    return torch.stack([torch.stack([loss(w + a * x + b * y).double() for a in at_x]) for b in at_y])
+def best_length(loss, shortest, longest, within=0.02):
+    """(a, loss(a)): the a in [shortest, longest] where loss, a function of a number, is lowest, to the share `within`.
 
-
-@torch.no_grad()
-def cut(loss, w, x, at):
-    """loss(w + a x) for a direction x (P,) and a in at: float64 (len(at),)."""
-    return torch.stack([loss(w + a * x).double() for a in at])
+    Of lengths that double the best, and between its two neighbours golden sections and parabolas in log a (Brent's
+    method). Where there are several minima, that of the best of the doubled lengths is found.
+    """
+    count = math.ceil(math.log2(longest / shortest)) + 1
+    lengths = np.geomspace(shortest, longest, max(count, 2))
+    values = [float(loss(a)) for a in lengths]
+    best = int(np.argmin(values))
+    around = np.log(lengths[[max(best - 1, 0), min(best + 1, len(lengths) - 1)]])
+    options = {"bounds": around, "method": "bounded", "options": {"xatol": within / 4}}
+    found = minimize_scalar(lambda a: float(loss(math.exp(a))), **options)
+    return (math.exp(found.x), found.fun) if found.fun < values[best] else (float(lengths[best]), values[best])
