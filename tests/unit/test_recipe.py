@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, pad
 
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.models.convolutional import cifar_net
-from overparam.training.autograd import Recipe, augmented, train
+from overparam.training.autograd import Recipe, augmented, error, train
 from overparam.training.checkpoints import Checkpoint
 
 SMALL = {"shape": (1, 8, 8), "classes": 4}
@@ -115,3 +115,12 @@ def test_training_refuses_epochs_beyond_its_end_and_reports_divergence():
         train(net, x, y, SHORT, scale=SCALE, at=[5], seed=0)
     with pytest.raises(TrainingDiverged, match="lower eta"):
         train(net, x * float("nan"), y, SHORT, scale=SCALE, at=[4], seed=0)
+
+
+def test_the_error_is_that_of_the_net_in_evaluation():
+    x, y = images()
+    net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)
+    course = train(net, x, y, SHORT, scale=SCALE, at=[2, 4], seed=0)
+    found = error(net, course.states[2], x, y, scale=SCALE, chunk=3)
+    net.load_state_dict(course.states[2])
+    assert found == pytest.approx((net.eval()((x - 0.5) / 0.25).argmax(1) != y).double().mean().item())

@@ -162,3 +162,12 @@ def _looks(saved):
         if epoch.isdigit():
             states.setdefault(int(epoch), {})[rest] = t
     return states
+
+
+@torch.no_grad()
+def error(net, state, x, y, *, scale, chunk=1000):
+    """Share of the images x (n, c, h, w) that the net with a `Course`'s state gets wrong, by running statistics."""
+    net.load_state_dict(state)
+    net.eval()
+    guesses = torch.cat([net((part - scale[0]) / scale[1]).argmax(1) for part in x.split(chunk)])
+    return (guesses != y).double().mean().item()
