@@ -1,10 +1,12 @@
 """The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, papers, the library."""
 
 import ast
-import importlib
+import contextlib
 import json
+import pkgutil
 import re
 import textwrap
+import types
 
 import jinja2
 
@@ -78,22 +80,22 @@ def claim_page(env, entry, version, notebook, paper):
 def from_library(notebook):
     """A line that leads to the formulas, nets and loops of the library that a notebook uses."""
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    nodes, folders, used = list(ast.walk(ast.parse("\n".join(cells)))), {}, {}
+    nodes, modules, used = list(ast.walk(ast.parse("\n".join(cells)))), {}, []
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module.partition("overparam.")[2].split(".")[0] in FORMULAS:
             for name in node.names:
-                thing = getattr(importlib.import_module(node.module), name.name, None)
-                if callable(thing):
-                    used[name.name] = f"{thing.__module__}.{name.name}"
-                else:
-                    folders[name.asname or name.name] = importlib.import_module(f"{node.module}.{name.name}")
+                used.append(f"{node.module}.{name.name}")
+                modules[name.asname or name.name] = used[-1]
     for node in nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in folders:
-            thing = getattr(folders[node.value.id], node.attr)
-            if callable(thing):
-                used[node.attr] = f"{thing.__module__}.{node.attr}"
-    links = [f"{{py:obj}}`{name} <{place}>`" for name, place in sorted(used.items())]
-    return f"**From the library:** {', '.join(links)}." if links else ""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            used.append(f"{modules[node.value.id]}.{node.attr}")
+    links = {}
+    for place in used:
+        with contextlib.suppress(ImportError, AttributeError):  # an old record may use what is no longer there
+            thing = pkgutil.resolve_name(place)
+            if isinstance(thing, type | types.FunctionType):
+                links[thing.__name__] = f"{{py:obj}}`{thing.__name__} <{thing.__module__}.{thing.__qualname__}>`"
+    return f"**From the library:** {', '.join(links[name] for name in sorted(links))}." if links else ""
 
 
 def first_figure(version, notebook):
