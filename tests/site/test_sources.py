@@ -203,3 +203,14 @@ def test_every_erratum_has_a_severity_and_is_listed_once_by_it(figures):
             assert marked.match(re.split(r"(?<!\\)\|", row)[3].strip()), f"{key}: {row}"
     listed = sum(len(errata.rows(keys, severity)) for severity in errata.SEVERITIES)
     assert listed == sum(map(len, lines.values()))
+
+
+def test_the_first_figure_is_found_by_a_name_that_is_filled_in(copied, figures):
+    folder = copied()
+    (folder / "loss-mnist.png").write_bytes((folder / "loss.png").read_bytes())
+    record = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(record | {"figures": ["another.png", "loss-mnist.png"]}))
+    entry = next(entry for entry in records.load(figures) if entry.spec.id == CLAIM)
+    for name in ("loss-{data}", "{kind}-mnist"):
+        cells = [{"source": [f'claim.figure(fig, f"{name}")']}]
+        assert pages.first_figure(entry.best, {"cells": cells}) == "loss-mnist.png"

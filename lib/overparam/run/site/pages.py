@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import fnmatch
 import json
 import pkgutil
 import re
@@ -102,11 +103,17 @@ def first_figure(version, notebook):
     """The name of a claim's first figure in the order of its notebook, or None."""
     drawn = [name for cell in notebook["cells"] for name in _figures(cell)]
     names = [name for name in (version.record or {}).get("figures", []) if name in version.files]
-    return min(names, key=lambda name: drawn.index(name) if name in drawn else len(drawn), default=None)
+
+    def place(name):
+        return next((i for i, pattern in enumerate(drawn) if fnmatch.fnmatch(name, pattern)), len(drawn))
+
+    return min(names, key=place, default=None)
 
 
 def _figures(cell):
-    return [f"{name}.png" for name in re.findall(r"\w+\.figure\(\w+, [\"']([\w-]+)", "".join(cell["source"]))]
+    """Names under which a cell saves figures, * for what is filled in."""
+    names = re.findall(r"\w+\.figure\(\w+, f?[\"']([\w{}-]+)", "".join(cell["source"]))
+    return [re.sub(r"{.*?}", "*", name) + ".png" for name in names]
 
 
 def as_run(cells, values):
