@@ -76,7 +76,7 @@ def same(stored, given):
     return stored == (expected if math.isfinite(expected) else None)
 
 
-@given(series=st.dictionaries(WORDS, ARRAYS, max_size=3))
+@given(series=st.dictionaries(WORDS.filter(lambda name: not name.endswith(".npy")), ARRAYS, max_size=3))
 def test_any_array_is_stored_without_pickle(toy, figures, monkeypatch, capsys, series):
     claim = opened(toy, monkeypatch)
     claim.check("value", 0.5)

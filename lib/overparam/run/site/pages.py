@@ -81,9 +81,16 @@ def claim_page(env, entry, version, notebook, paper):
 def from_library(notebook):
     """A line that leads to the formulas, nets and loops of the library that a notebook uses."""
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    nodes, modules, used = list(ast.walk(ast.parse("\n".join(cells)))), {}, []
+    try:
+        nodes = list(ast.walk(ast.parse("\n".join(cells))))
+    except SyntaxError:  # a record's notebook is data
+        return ""
+    modules, used = {}, []
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module.partition("overparam.")[2].split(".")[0] in FORMULAS:
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").partition("overparam.")[2].split(".")[0] in FORMULAS
+        ):
             for name in node.names:
                 used.append(f"{node.module}.{name.name}")
                 modules[name.asname or name.name] = used[-1]
