@@ -185,8 +185,10 @@ def test_sources_that_change_while_a_run_waits_or_begins(project):
         assert run.returncode == 0
     assert json.loads(project.record("toy2020-slow"))["checks"][0]["value"] == 0.25
     assert '"stale": false' in project.run("list", "--json")[1]
+    assert "* made from other sources" not in project.run("list")[2]
     path.write_text(original)
     assert '"stale": false' not in project.run("list", "--json")[1]
+    assert "* made from other sources" in project.run("list")[2]
 
     fine = project.notebooks / "toy2020-fine.ipynb"
     fine.write_text(

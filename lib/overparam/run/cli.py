@@ -47,13 +47,14 @@ def list_(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    console = Console()
-    for line in show.listing(rows, paper or (), verdict):
+    console, lines = Console(), show.listing(rows, paper or (), verdict)
+    for line in lines:
         console.print(line, soft_wrap=True)
     states = [state for row in rows for state in row["profiles"].values()]
     for error in dict.fromkeys(state["error"] for state in states if "error" in state):
         print(f"error: {error}", file=sys.stderr)
-    print("* made from other sources than the present; `overparam figures` renews it", file=sys.stderr)
+    if any("*" in line.plain for line in lines):
+        print("* made from other sources than the present; `overparam figures` renews it", file=sys.stderr)
     print("`overparam show CLAIM`: what was found, its checks, its parameters", file=sys.stderr)
 
 
