@@ -250,7 +250,8 @@ def _execute(spec, parameters, partial, log, threads, environment):
     counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
     os.environ.update(environment | counts, OMP_WAIT_POLICY="PASSIVE")
-    logging.getLogger("asyncio").disabled = True  # which shows a traceback where an interrupt leaves a cell behind
+    # After an interrupt these say, late, that a cell was left behind and its kernel died: we have told why it stops.
+    logging.getLogger("asyncio").disabled = logging.getLogger("papermill").disabled = True
     try:
         own = _sha256(f"{os.getuid()} {log}".encode())[:12]
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as sockets:
