@@ -1,0 +1,55 @@
+"""How nbval compares a page with its stored outputs: words to the letter, numbers to what another machine may move.
+
+Sums round differently under other CPU kernels, and a training carries that into its second digit. So numbers agree to
+a tenth, or to one in their last digit. The interval of two smoke draws moves by more, and with it whether a check is
+decided; neither is compared: smoke size decides nothing, and two runs on one machine are compared to the last bit.
+"""
+
+import re
+
+from nbval.plugin import IPyNbCell
+
+NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
+NEGLIGIBLE = 1e-9
+VERDICT = "| what was asked |"
+
+
+class Output(str):
+    """What a cell has shown; equal to what tells the same."""
+
+    def __eq__(self, other):
+        one, two = _parts(str(self)), _parts(str(other))
+        alike = (_agree(a, b) if i % 2 else a == b for i, (a, b) in enumerate(zip(one, two, strict=False)))
+        return len(one) == len(two) and all(alike)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def _parts(text):
+    """Words and numbers in turn, without intervals and without what hangs on them."""
+    if re.match(r"[\w-]+  \[smoke\]  [A-Z]", text):  # a verdict for a terminal: its Markdown is compared
+        return []
+    if VERDICT in text:  # its first paragraph says how the checks came out, the last column how each did
+        text = re.sub(r"[^|\n]*\|$", "", text.partition("\n\n")[2], flags=re.MULTILINE)
+    text = re.sub(r" ± \S+| \(too few seeds for a spread\)", "", text)
+    return NUMBER.split(re.sub(r"\brounding\b", "0", text))
+
+
+def _agree(one, other):
+    """Whether two numbers as printed are equal to a tenth, or to one in the last digit of either."""
+    (a, one_unit), (b, other_unit) = map(_value_and_unit, (one, other))
+    return abs(a - b) <= max(0.1 * max(abs(a), abs(b)), 1.01 * one_unit, 1.01 * other_unit, NEGLIGIBLE)
+
+
+def _value_and_unit(text):
+    digits, _, power = text.replace(",", "").partition("e")
+    value, decimals = float(digits), len(digits.partition(".")[2])
+    scale = 10.0 ** int(power or 0)
+    return value * scale, scale / 10**decimals
+
+
+_sanitize = IPyNbCell.sanitize
+IPyNbCell.sanitize = lambda cell, text: Output(_sanitize(cell, text)) if isinstance(text, str) else text

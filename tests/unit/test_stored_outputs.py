@@ -1,0 +1,69 @@
+"""How nbval compares a cell's output with the stored one (`notebooks/conftest.py`)."""
+
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from overparam.paths import NOTEBOOKS
+
+TABLE = """**Reproduced.** {verdict}
+
+| what was asked | measured | required | the paper | outcome |
+|---|---|---|---|---|
+| slope in $m$ | {measured} | at least 1.5 | – | {outcome} |
+"""
+FIRST = {"verdict": "Both hold.", "measured": "2.14 ± 0.19", "outcome": "*undecided*"}
+SAME = [
+    ("2 of 3 nets end at 0.13, 4,000 rows", "2 of 3 nets end at 0.14, 4,000 rows"),  # one in the last digit
+    ("it falls by 61.2 %", "it falls by 63.0 %"),  # less than a tenth
+    ("off by rounding", "off by 2e-12"),
+    (TABLE.format(**FIRST), TABLE.format(verdict="One is undecided.", measured="2.12 ± 0.046", outcome="✓")),
+    ("du-x  [smoke]  PARTLY\n[R] a  0.1 ± 2  undecided", "du-x  [smoke]  REPRODUCED\n[R] a  0.1 ± 1  holds"),
+]
+OTHER = [
+    ("2 of 3 nets end at 0.13", "2 of 3 nets end at 0.16"),
+    ("it falls by 61.2 %", "it falls by 69 %"),
+    ("it falls by 61.2 %", "it rises by 61.2 %"),
+    ("a slope of -0.5", "a slope of 0.5"),
+    ("epochs: 1, 2", "epochs: 1, 2, 3"),
+    (TABLE.format(**FIRST), TABLE.format(**FIRST | {"measured": "1.81 ± 0.19"})),
+    (TABLE.format(**FIRST), TABLE.format(**FIRST).replace("slope", "power")),
+]
+
+
+def compared(folder, stored, shown):
+    """Whether nbval passes a notebook that shows these texts and has those stored."""
+    cells = []
+    for count, (old, new) in enumerate(zip(stored, shown, strict=True), 1):
+        source = f"from IPython.display import Markdown, display\ndisplay(Markdown({new!r}))"
+        cell = nbformat.v4.new_code_cell(source, execution_count=count)
+        data = {"text/markdown": old, "text/plain": "<IPython.core.display.Markdown object>"}
+        cell.outputs = [nbformat.v4.new_output("display_data", data)]
+        cells.append(cell)
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "page.ipynb")
+    shutil.copy(NOTEBOOKS / "conftest.py", folder)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        str(folder),
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        "-rA",
+        "-q",
+    ]
+    out = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    return [f"PASSED page.ipynb::Cell {i}" in out for i in range(len(cells))], out
+
+
+@pytest.mark.parametrize(("pairs", "equal"), [(SAME, True), (OTHER, False)], ids=["same", "other"])
+def test_numbers_may_move_a_little_and_words_not_at_all(tmp_path, pairs, equal):
+    passed, out = compared(tmp_path, *zip(*pairs, strict=True))
+    assert passed == [equal] * len(pairs), out
+    assert out.count("Cell outputs differ") == (0 if equal else len(pairs))
