@@ -241,7 +241,7 @@ def test_noy_gates_and_decay_of_cosines():
     for cosine in (-1 / 3, 0.0, 1 / 3):
         both = stats.multivariate_normal([0, 0], [[1, cosine], [cosine, 1]]).cdf([0, 0])
         assert both == pytest.approx(noy2021.gate_overlap(cosine), abs=1e-6)
-    # cubic: below 122 k^-3 in the limit, as errata/noy2021.md has it; above ((L - k)/L)^3
+    # cubic: below 122 k^-3 at these k, about 125 k^-3 in the limit; above ((L - k)/L)^3
     places = "Theorem 6", "Theorem 6, part on $F$"
     grown = [float(value("noy", place, "mean cosine").split()[-1]) for place in places]
     assert grown[0] == pytest.approx(122 / 200**3 * 1.2**200, rel=0.2)
