@@ -451,11 +451,16 @@ def test_a_report_opens_with_the_verdict_and_folds_what_informs(toy, figures):
     )
     cells = table.splitlines()[2].split(" | ")
     assert cells[1:] == ["0.5", "at most 1", "0.25", "✓ |"]
+    assert "| measured |" in table
     assert "*(decided after the result: the old one was wrong)*" in cells[0]
     assert folded.startswith("<details><summary>One further check informs</summary>\n\n| what was asked")
     ours |= {"superseded_by": "decides", "reason": "a slip", "applies": False}
     assert "*superseded by decides: a slip*" in render.markdown(record)
     assert "(paper 0.25)" in render.plain(record)
+    decides |= {"spread": [0.4, 0.6]}
+    table = render.markdown(record).split("\n\n")[1]
+    assert "| measured, with 95 % interval |" in table
+    assert "| 0.5 ± 0.1 |" in table
     decides |= {"tag": "C"}
     assert "**Contradicted.** The opposite was measured" in render.markdown(record | {"verdict": "contradicted"})
 

@@ -139,7 +139,9 @@ def changes(changed):
 
 def _table(rows):
     beside = ["reference"] if "reference" in rows[0] else []  # of a run with changed parameters
-    heads = ["what was asked", "measured", *beside, "required", "the paper", "outcome"]
+    spreads = any(row.get("spread") and row["tag"] != "A" for row in rows)
+    value = "measured, with 95 % interval" if spreads else "measured"
+    heads = ["what was asked", value, *beside, "required", "the paper", "outcome"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         asked = _escaped(row["wording"])
