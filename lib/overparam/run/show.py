@@ -43,7 +43,8 @@ def listing(rows, papers=(), verdict=None):
     for paper in papers or known:
         own = [row["claim"] for row in chosen if row["paper"] == paper]
         if own:
-            lines += [Text(), Text(f"{heading(paper)[0]}: {_counts([states[claim][0] for claim in own])}", "bold")]
+            head = f"{heading(paper)[0]}: {_counts([states[claim][0] for claim in own])}"
+            lines += [Text(), *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" "))]
         for claim in own:
             word, star, size = states[claim]
             lines.append(Text.assemble(f"  {claim:<{width}}  ", (f"{word + star:<15}", COLOURS[word]), f"  {size}"))
