@@ -79,6 +79,11 @@ def test_every_link_picture_and_download_is_there_and_every_page_is_small(built,
     assert broken == []
 
 
+def test_no_table_is_left_as_markdown(soups):
+    raw = [name for name, soup in soups.items() for p in soup.select("p, small") if re.search(r"\|[-:]{3,}\|", p.text)]
+    assert raw == []
+
+
 def test_every_claim_shows_its_record_and_the_totals_are_those_of_the_records(built, soups):
     for entry in ENTRIES:
         for version in entry.versions.values():
@@ -109,8 +114,11 @@ def test_every_claim_shows_its_record_and_the_totals_are_those_of_the_records(bu
 def test_the_readme_counts_what_the_records_say(paper):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     verdicts = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
-    shown = re.search(rf"`{paper}-\*` \| (\d+) of (\d+) \|", readme)
-    assert tuple(map(int, shown.groups())) == (verdicts.count("reproduced"), len(verdicts))
+    reproduced, every, others = re.search(rf"`{paper}-\*` \| (\d+) of (\d+) \| (.*?) \|", readme).groups()
+    assert (int(reproduced), int(every)) == (verdicts.count("reproduced"), len(verdicts))
+    counts = {word: verdicts.count(word) for word in (*checks.VERDICTS, records.UNRUN) if word != "reproduced"}
+    named = [f"{count} {word.removesuffix(' at this scale')}" for word, count in counts.items() if count]
+    assert others == (", ".join(named) or "–")
 
 
 def test_the_first_page_starts_with_findings(soups):

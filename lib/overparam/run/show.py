@@ -104,7 +104,9 @@ def _about(spec, states, record):
     lines.append(_wrapped(markup.plain(spec.title), "Claim    "))
     if record:
         found = [render.opening(record) + " " + render.sentence(record), *record.get("summary", [])]
-        lines += [_wrapped(markup.plain(text), "Found    " if text is found[0] else " " * 9) for text in found]
+        for text in found:
+            rows = [row for row in text.splitlines() if set(row) - set("|-: ")] if text.startswith("|") else [text]
+            lines += [_wrapped(markup.plain(row), "Found    " if row is found[0] else " " * 9) for row in rows]
     else:
         lines.append("Found    nothing yet: it has not been run")
     ran = [f"{p} {_short(s['verdict'])}{'*' * s['stale']}" for p, s in states.items() if s["verdict"]]
