@@ -22,7 +22,7 @@ def drawn(fig):
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 3), (2, 2)])
 def test_a_panel_is_cut_out_with_its_labels_and_without_its_neighbours(rows, columns):
-    fig, axes = plt.subplots(rows, columns, figsize=(8.2, 3 * rows), dpi=170, squeeze=False)
+    fig, axes = plt.subplots(rows, columns, figsize=(8.2, 3 * rows), dpi=170, squeeze=False, layout="none")
     for ax in axes.flat:
         ax.plot([0, 1, 2], [0, 3, 1])
         ax.axhline(1, color="black", linestyle="--")
