@@ -5,8 +5,8 @@
 PROFILE ?= smoke
 EXECUTOR ?= local
 BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
-ACTIVE := $(shell if [ -n "$$VIRTUAL_ENV$$CONDA_PREFIX" ]; then python -c "import overparam, sys; \
-	print(sys.executable if str(overparam.paths.ROOT) == '$(CURDIR)' else '')" 2>/dev/null; fi)
+ACTIVE := $(shell if [ -n "$$VIRTUAL_ENV$$CONDA_PREFIX" ]; then python -c "import ledger.paths, sys; \
+	print(sys.executable if str(ledger.paths.ROOT) == '$(CURDIR)' else '')" 2>/dev/null; fi)
 PYTHON := $(or $(ACTIVE),$(CURDIR)/.venv/bin/python)
 READY := $(if $(ACTIVE),,.venv/ready)
 
@@ -14,7 +14,7 @@ READY := $(if $(ACTIVE),,.venv/ready)
 
 # CLAIMS: only these; ARGS: for Snakemake, such as --default-resources slurm_partition=gpu slurm_account=me.
 figures: $(READY)
-	@"$(PYTHON)" -m overparam.run.cli figures --profile $(PROFILE) $(addprefix --claim ,$(CLAIMS)) -- \
+	@"$(PYTHON)" -m ledger.cli figures --profile $(PROFILE) $(addprefix --claim ,$(CLAIMS)) -- \
 		--executor $(EXECUTOR) $(ARGS)
 
 # One thread per test process: two side by side on shared cores otherwise wait for each other. Notebooks are compared
@@ -37,15 +37,15 @@ coverage: $(READY)
 
 # The notebooks, verdicts and reference as pages, from the committed records; site/_build/html/index.html is the first.
 site: $(READY)
-	@"$(PYTHON)" -m overparam.run.cli site
+	@"$(PYTHON)" -m ledger.cli site
 
 # Copies of the notebooks in lab/, which is nobody's but the user's: nothing else writes to what was edited there.
 lab: $(READY)
-	@"$(PYTHON)" -m overparam.run.cli lab $(ARGS)
+	@"$(PYTHON)" -m ledger.cli lab $(ARGS)
 
 # Run the notebooks in place at smoke size, to renew the outputs that are committed with them.
 outputs: $(READY)
-	"$(PYTHON)" -m overparam.run.cli outputs
+	"$(PYTHON)" -m ledger.cli outputs
 
 # Hot paths against their peers, on a quiet machine, into benchmarks/results/; the peer neural-tangents needs an environment of its own.
 bench: $(READY)

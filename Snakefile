@@ -6,22 +6,17 @@
 # Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for. On one machine without a scheduler
 # `--resources gpu=1` lets one notebook at a time have the GPU; CUDA_VISIBLE_DEVICES says which one that is.
 
-import functools
 import sys
 
-from overparam.run import runner
+from ledger import paths, records, registry
 
 PROFILE = config.get("profile", "smoke")
 STEMS = [stem for stem in config.get("claims", "").split(",") if stem]
-STEMS = STEMS or [stem for stem in runner.notebooks(PROFILE) if runner.stale(stem, PROFILE)]
-
-
-# Snakemake asks anew for every waiting job whenever one ends.
-plan = functools.cache(runner.plan)
+STEMS = STEMS or [stem for stem in records.pages(PROFILE) if records.stale(stem, PROFILE)]
 
 
 def declared(name, default):
-    return lambda wildcards: plan(wildcards.stem, wildcards.profile)[2].get(name, default)
+    return lambda wildcards: registry.size_of(wildcards.stem, wildcards.profile).resources.get(name, default)
 
 
 # What a notebook declares is its tensors. On a GPU these are not in the memory of the machine, but copies of them are:
@@ -40,7 +35,7 @@ rule all:
 # record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: plan(wildcards.stem, wildcards.profile)[0].path.relative_to(runner.paths.ROOT),
+        lambda wildcards: registry.claim(wildcards.stem).page.notebook.relative_to(paths.ROOT),
     output:
         touch("logs/done/{profile}/{stem}"),
     log:
@@ -55,5 +50,5 @@ rule notebook:
         # not fewer on a machine with fewer cores: their number decides how sums round
         threads=lambda wildcards, threads: max(threads, declared("threads", 1)(wildcards)),
     shell:
-        "{params.python:q} -m overparam.run.cli run {wildcards.stem} --profile {wildcards.profile}"
+        "{params.python:q} -m ledger.cli run {wildcards.stem} --profile {wildcards.profile}"
         " --threads {params.threads} --json > {log:q}"

@@ -21,9 +21,10 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from overparam.record import provenance
+from ledger import fingerprints
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results"
 JAX = HERE / ".jax" / "bin" / "python"
 CLOCKS = {"CPU": time.process_time, "wall": time.perf_counter}
 
@@ -112,13 +113,13 @@ def machine():
     return re.sub(r"[^a-z0-9]+", "-", f"{name} {os.cpu_count()} cores".lower()).strip("-")
 
 
-def keep(row, folder=HERE / "results"):
+def keep(row, folder=RESULTS):
     """Put a row in place of an earlier one of the same path and peer in `<machine>.json` and `.md`."""
     folder.mkdir(exist_ok=True)
     stored = folder / f"{machine()}.json"
     rows = json.loads(stored.read_text(encoding="utf-8"))["rows"] if stored.exists() else []
     by_name = {(old["path"], old["peer"]): old for old in [*rows, row]}
-    record = {"machine": machine(), "versions": provenance.versions(), "git": provenance.git_revision()}
+    record = {"machine": machine(), "versions": fingerprints.versions(), "git": fingerprints.git_revision()}
     stored.write_text(json.dumps(record | {"rows": list(by_name.values())}, indent=1) + "\n", encoding="utf-8")
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     lines = [

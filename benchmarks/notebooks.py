@@ -9,9 +9,7 @@ from pathlib import Path
 
 from harness import Comparison, main
 
-from overparam import paths
-from overparam.record import checks
-from overparam.run import runner
+from ledger import records, registry
 
 EVERY = 16  # notebooks, in the order of the registry
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -19,7 +17,7 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 def sample():
     """Those that papermill can run as they stand: no second run of a notebook that several share."""
-    return [stem for stem in runner.notebooks("smoke") if checks.is_as_stored(stem)][::EVERY]
+    return [stem for stem in records.pages("smoke") if registry.is_as_stored(stem)][::EVERY]
 
 
 def environment(folder, threads):
@@ -37,7 +35,7 @@ def batch():
             record.unlink()
         named = [word for stem in stems for word in ("--claim", stem)]
         subprocess.run(
-            [sys.executable, "-m", "overparam.run.cli", "figures", *named],
+            [sys.executable, "-m", "ledger.cli", "figures", *named],
             env=environment(ours_at.name, 1),
             check=True,
             **QUIET,
@@ -45,15 +43,15 @@ def batch():
 
     def papermill():
         for stem in stems:
-            notebook, executed = checks.spec(stem).path, f"{theirs_at.name}/{stem}.ipynb"
+            notebook, executed = registry.claim(stem).page.notebook, f"{theirs_at.name}/{stem}.ipynb"
             subprocess.run(
-                [sys.executable, "-m", "papermill", notebook, executed, "--cwd", paths.NOTEBOOKS],
+                [sys.executable, "-m", "papermill", notebook, executed, "--cwd", notebook.parent],
                 env=environment(theirs_at.name, os.cpu_count()), check=True, **QUIET,
             )  # fmt: skip
 
     def difference():
         """Share of the claims whose verdicts differ."""
-        ids = [claim for stem in stems for claim in runner.served(stem)]
+        ids = [claim.id for stem in stems for claim in registry.served(stem)]
         pairs = [[verdict(folder.name, claim) for folder in (ours_at, theirs_at)] for claim in ids]
         return sum(a != b for a, b in pairs) / len(pairs), 0.0
 

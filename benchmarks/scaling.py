@@ -16,14 +16,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from harness import RESULTS, machine
 from matplotlib.ticker import NullLocator
 
+from ledger import fingerprints
+from ledger.files import write_atomically
+from overparam import plots
 from overparam.bounds.arora2019 import complexity
 from overparam.models.leaky import LeakyMLP
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.record import plots, provenance
-from overparam.record.claims import write_atomically
-from overparam.run import bench
 from overparam.theory.kernels import leaky_ntk, relu_gram
 from overparam.training import SquaredLoss, gradient_descent
 from overparam.training.precision import fast_products
@@ -208,8 +209,8 @@ def draw(rows, axis):
 
 
 def main(axes):
-    bench.RESULTS.mkdir(exist_ok=True)
-    stored = bench.RESULTS / f"{bench.machine()}-scaling.json"
+    RESULTS.mkdir(exist_ok=True)
+    stored = RESULTS / f"{machine()}-scaling.json"
     rows = json.loads(stored.read_text(encoding="utf-8"))["rows"] if stored.exists() else []
     fast_products()
     for axis in axes:
@@ -220,9 +221,9 @@ def main(axes):
             print(f"{axis:6}{scan.name:20}", *(f"{s:.2e}" for s in found[-1]["seconds"]), end="  ")
             print(f"exponent {found[-1].get('exponent', float('nan')):.2f}, in theory {scan.exponent}", flush=True)
         fig = draw(found, axis)
-        fig.savefig(bench.RESULTS / f"{bench.machine()}-scaling-{axis}.png", dpi=120)
+        fig.savefig(RESULTS / f"{machine()}-scaling-{axis}.png", dpi=120)
         rows = [row for row in rows if row["axis"] != axis] + found
-    record = {"machine": bench.machine(), "versions": provenance.versions(), "rows": rows}
+    record = {"machine": machine(), "versions": fingerprints.versions(), "rows": rows}
     write_atomically(stored, (json.dumps(record, indent=1) + "\n").encode())
 
 

@@ -11,7 +11,9 @@ from nbval.plugin import IPyNbCell
 
 NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
-VERDICT = "| what was asked |"
+VERDICT = re.compile(r"^\*\*(Verdict|Where measured):\*\*.*$", re.MULTILINE)
+OUTCOME = re.compile(r"[^|\n]*\|$", re.MULTILINE)  # the last column of a table
+INTERVAL = re.compile(r" \([^()|]*\)(?= \|)")  # behind a measured value: both ends, or that there is none
 
 
 class Output(str):
@@ -30,11 +32,11 @@ class Output(str):
 
 def _parts(text):
     """Words and numbers in turn, without intervals and without what hangs on them."""
-    if re.match(r"[\w-]+  \[smoke\]  [A-Z]", text):  # a verdict for a terminal: its Markdown is compared
+    if re.match(r"[\w-]+  \[smoke\]  [A-Z]", text):  # a report for a terminal: its Markdown is compared
         return []
-    if VERDICT in text:  # its first paragraph says how the checks came out, the last column how each did
-        text = re.sub(r"[^|\n]*\|$", "", text.partition("\n\n")[2], flags=re.MULTILINE)
-    text = re.sub(r" ± \S+| \(too few seeds for a spread\)", "", text)
+    if VERDICT.search(text):
+        text = INTERVAL.sub("", OUTCOME.sub("", VERDICT.sub("", text)))
+    text = re.sub(r" ± \S+", "", text)
     return NUMBER.split(re.sub(r"\brounding\b", "0", text))
 
 

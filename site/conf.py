@@ -60,6 +60,7 @@ def setup(app):
     """The extension only copies MathJax at the end: pages may be read side by side, though it does not say so."""
     extension = app.extensions["sphinx-mathjax-offline"]
     extension.parallel_read_safe = extension.parallel_write_safe = True
+    app.set_html_assets_policy("always")  # formulas in titles of neighbours and in tables are not found by Sphinx
     app.connect("html-page-context", escape_title, priority=900)  # after the theme's own
     app.connect("autodoc-process-docstring", plain_text)
 

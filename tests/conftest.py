@@ -7,10 +7,14 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def figures(tmp_path, monkeypatch):
-    from overparam import paths
+    """A folder for records; the library has the settings of the user's environment, so that tests find the data."""
+    from ledger import paths, run
+    from overparam import settings
 
     monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
     monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
+    run.apply_environment()
+    monkeypatch.setattr(settings, "checkpoint_code", "")
     return tmp_path / "figures"
 
 

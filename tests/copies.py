@@ -8,7 +8,7 @@ import sys
 
 import psutil
 
-from overparam.paths import ROOT
+from ledger.paths import ROOT
 
 
 class Copy:
@@ -25,7 +25,7 @@ class Copy:
 
     def start(self, *words, cwd=".", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "overparam.run.cli", *words], cwd=self.root / cwd, stdout=stdout, stderr=stderr,
+            [sys.executable, "-m", "ledger.cli", *words], cwd=self.root / cwd, stdout=stdout, stderr=stderr,
             env=self.environment | environment, text=True, preexec_fn=_hears_of_hangups,
         )  # fmt: skip
 

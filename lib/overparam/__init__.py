@@ -1,7 +1,7 @@
-"""An executable companion to five papers on overparameterized neural networks.
+"""Networks, training loops, kernels and bounds of five papers on overparameterized neural networks.
 
-models, training, theory, bounds and data are what the notebooks compute with; record and run keep and make their
-results. Each imports on its own: `from overparam.theory.kernels import relu_gram`.
+models, training, theory, bounds, data and plots each import on their own:
+`from overparam.theory.kernels import relu_gram`. Nothing here knows of claims, verdicts or notebooks.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -1,4 +1,4 @@
-"""What can go wrong in a user's hands. The command line prints these in one or two lines, without a traceback."""
+"""What can go wrong in a user's hands. Each message says in one or two lines what is wrong and what to do."""
 
 
 class OverparamError(Exception):
@@ -7,10 +7,6 @@ class OverparamError(Exception):
 
 class ParameterError(OverparamError, ValueError):
     """A parameter is unknown, of the wrong type or out of range."""
-
-
-class ClaimError(OverparamError):
-    """An unknown claim, or a check that is unregistered, missing or given twice."""
 
 
 class DataUnavailable(OverparamError):
@@ -27,7 +23,3 @@ class MemoryExceeded(OverparamError):
 
 class TrainingDiverged(OverparamError):
     """The loss became infinite or NaN."""
-
-
-class RunFailed(OverparamError):
-    """A notebook raised, or its kernel died; the message names the log that holds the traceback."""

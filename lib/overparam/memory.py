@@ -1,29 +1,20 @@
 """How much memory may be used, and how much of a computation fits into it at once."""
 
-import os
-import re
 from pathlib import Path
 
 import psutil
 
-from .errors import MemoryExceeded, ParameterError
+from . import settings
+from .errors import MemoryExceeded
 
-SHARE = 0.75  # of what is free, where OVERPARAM_MEMORY says nothing
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SHARE = 0.75  # of what is free, where `settings.memory_limit` says nothing
 
 
 def budget(device="cpu"):
-    """Bytes: OVERPARAM_MEMORY (800M, 6G, ...), or three quarters of what is free, on a GPU of its own memory.
-
-    Raises ParameterError for a value that is no size.
-    """
-    given = os.environ.get("OVERPARAM_MEMORY")
-    if not given:
-        return int(SHARE * _free(str(device)))
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)(?:i?B)?", given.strip(), re.IGNORECASE)
-    if not found or not float(found[1]):
-        raise ParameterError(f"OVERPARAM_MEMORY must be a size such as 800M or 6G, not {given!r}")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    """Bytes: `settings.memory_limit`, or three quarters of what is free, on a GPU of its own memory."""
+    if settings.memory_limit is not None:
+        return settings.memory_limit
+    return int(SHARE * _free(str(device)))
 
 
 def _free(device):

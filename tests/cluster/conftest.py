@@ -1,8 +1,7 @@
-"""A copy of the project with two quick notebooks, and commands that imitate SLURM's, in a path with a space."""
+"""A copy of the project with two toy claims, and commands that imitate SLURM's, in a path with a space."""
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -10,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import toy
 from copies import Copy
-from overparam.paths import ROOT
 
 COMMANDS = ("sbatch", "squeue", "scancel", "srun", "sinfo", "scontrol", "sacct")
 
@@ -19,13 +18,12 @@ COMMANDS = ("sbatch", "squeue", "scancel", "srun", "sinfo", "scontrol", "sacct")
 class Cluster(Copy):
     """The copied tree and its jobs; `start(*words)` is the command line in it."""
 
-    def __init__(self, folder, stems):
+    def __init__(self, folder, bodies):
         self.jobs, commands = folder / "jobs", folder / "commands"
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         super().__init__(folder / "a project", PATH=path, JOBS=str(self.jobs))
-        shutil.copytree(ROOT / "notebooks" / "checks", self.notebooks / "checks")
-        for name in ("profiles.toml", *(f"{stem}.ipynb" for stem in stems)):
-            shutil.copy(ROOT / "notebooks" / name, self.notebooks / name)
+        for claim, body in bodies.items():
+            toy.write(self.notebooks, claim, body)
         self.jobs.mkdir()
         commands.mkdir()
         imitation = f"#!{sys.executable}\n" + Path(__file__).with_name("imitation.py").read_text(encoding="utf-8")
@@ -65,4 +63,5 @@ class Cluster(Copy):
 
 @pytest.fixture
 def cluster(tmp_path):
-    return Cluster(tmp_path, ("frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"))
+    """One claim that takes a moment, and one that fails."""
+    return Cluster(tmp_path, {"toy2020-quick": "import time\ntime.sleep(5)\nvalue = 0.5", "toy2020-fails": "1 / 0"})

@@ -1,6 +1,5 @@
 """The batch as jobs of a cluster: what each claim asks for, what is said of how they ended, and what a death costs."""
 
-import json
 import os
 import re
 import signal
@@ -10,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from overparam.paths import ROOT
-from overparam.record.checks import profile_parameters
-from overparam.run import runner
+import toy
+from ledger import records, registry
+from ledger.paths import ROOT
 
 pytest.importorskip("snakemake_executor_plugin_slurm")
 JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)? +resources: (.*)")
 DRY_RUN = """
 import sys
-from overparam.run import batch
+from ledger import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
 batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"]))
 """
-STEMS = runner.notebooks("paper")
-TABLE, OPTIMUM = "frei2019-width-requirement-table", "guo2024-cor33-alpha-optimum"
+STEMS = records.pages("paper")
+QUICK, FAILS = "toy2020-quick", "toy2020-fails"
 
 
 @pytest.fixture(scope="module")
@@ -36,28 +35,24 @@ def asked():
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_paper_job_asks_for_what_its_table_says(asked, stem):
-    declared = profile_parameters(stem, "paper")[2]
+    declared = registry.size_of(stem, "paper").resources
     threads, resources = asked[stem]
     assert threads == declared["threads"]
     assert resources["slurm_partition"] == "gpus"
-    assert int(resources["gpu"]) == declared["gpu"]
+    assert int(resources["gpu"]) == declared.get("gpu", 0)
     assert 5 <= int(resources["runtime"]) - declared["minutes"] <= 15
-    least = 8000 if declared["gpu"] else declared["memory_mb"] + 1000
+    least = 8000 if declared.get("gpu") else declared["memory_mb"] + 1000
     assert least <= int(resources["mem_mb"]) <= 128 * 1024
 
 
 @pytest.mark.timeout(600)
 def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
-    notebook = cluster.root / "notebooks" / f"{OPTIMUM}.ipynb"
-    content = json.loads(notebook.read_text(encoding="utf-8"))
-    [cell for cell in content["cells"] if cell["cell_type"] == "code"][-1]["source"] = "1 / 0"
-    notebook.write_text(json.dumps(content), encoding="utf-8")
     batch = cluster.batch("--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=1")
-    subprocess.run(["scancel", cluster.job(TABLE)], env=cluster.environment, check=True)
+    subprocess.run(["scancel", cluster.job(QUICK)], env=cluster.environment, check=True)
     assert batch.wait(timeout=300) == 1, cluster.said
-    assert cluster.verdict(TABLE)
+    assert cluster.verdict(QUICK)
     assert "1 of 2 notebooks failed" in cluster.said
-    assert len(re.findall(f"^failed +{OPTIMUM}", cluster.said, re.MULTILINE)) == 1
+    assert len(re.findall(f"^failed +{FAILS}", cluster.said, re.MULTILINE)) == 1
     assert "ZeroDivisionError" in cluster.said
     words = [path.read_text(encoding="utf-8").splitlines() for path in cluster.jobs.glob("*.asked")]
     assert len(words) == 4
@@ -68,21 +63,21 @@ def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
 
 @pytest.mark.timeout(600)
 def test_jobs_outlive_the_batch_that_was_killed_and_end_with_one_that_was_interrupted(cluster):
-    (cluster.root / "notebooks" / f"{OPTIMUM}.ipynb").unlink()
+    toy.file(cluster.notebooks, FAILS, ".ipynb").unlink()
     batch = cluster.batch()
-    number = cluster.job(TABLE)
+    number = cluster.job(QUICK)
     (snakemake,) = Path(f"/proc/{batch.pid}/task/{batch.pid}/children").read_text().split()
     batch.kill()
     batch.wait()
     os.killpg(int(snakemake), signal.SIGKILL)
     cluster.wait(lambda: (cluster.jobs / f"{number}.rc").exists())
-    assert cluster.verdict(TABLE)
+    assert cluster.verdict(QUICK)
 
-    (cluster.root / "figures" / "smoke" / TABLE / "result.json").unlink()
+    (cluster.root / "figures" / "smoke" / QUICK / "result.json").unlink()
     batch = cluster.batch()
     cluster.wait(lambda: (cluster.jobs / "2.asked").exists())
-    cluster.job(TABLE)
+    cluster.job(QUICK)
     batch.send_signal(signal.SIGINT)
     assert batch.wait(timeout=200) == 130, cluster.said
     assert (cluster.jobs / "2.rc").read_text() == "137"
-    assert cluster.verdict(TABLE) is None
+    assert cluster.verdict(QUICK) is None

@@ -9,26 +9,29 @@ import json
 import numpy as np
 import pytest
 
-from overparam.paths import NOTEBOOKS, ROOT
-from overparam.record import checks
-from overparam.run import runner
+from ledger import records, registry
+from ledger.paths import NOTEBOOKS, ROOT
 
 FIRST, SECOND = ROOT / "figures" / "smoke", ROOT / "logs" / "nbval" / "smoke"
 # nbval runs a notebook with its own literals; other claims of the same notebook have other parameters.
-CLAIMS = [claim for claim in checks.registry() if checks.is_as_stored(claim)]
+CLAIMS = [claim for claim in registry.registry() if registry.is_as_stored(claim)]
 
 
 def measured(path):
     """{what: value as text or bytes} of a record: its verdict, the values of its checks and metrics, its series."""
     record = json.loads(path.read_text(encoding="utf-8"))
-    found = {"verdict": record["verdict"]}
-    found |= {f"check {row['name']}": repr(row["value"]) for row in record["checks"]}
-    found |= {f"metric {name}": repr(row["value"]) for name, row in record["metrics"].items()}
+    found = {"verdict": record["verdict"], "unmet": record["unmet"], "conditions": repr(record["conditions"])}
+    found |= {f"check {row['name']}": measurement(row) for row in record["checks"]}
+    found |= {f"metric {name}": measurement(row) for name, row in record["metrics"].items()}
     if record["series"]:
         with np.load(path.with_name("series.npz"), allow_pickle=False) as arrays:
             series = {name: arrays[name] for name in arrays.files}
         found |= {f"series {name}": (a.dtype.str, a.shape, a.tobytes()) for name, a in series.items()}
-    return found
+    return found | {name: path.with_name(name).read_bytes() for name in record["tables"]}
+
+
+def measurement(row):
+    return repr([row["value"], row["interval"], row["n"]])
 
 
 def differing(one, other):
@@ -43,7 +46,7 @@ def test_two_runs_measure_the_same(claim):
     if not first.exists():
         pytest.skip("no record of `make figures` to compare with")
     record, other = (json.loads(path.read_text(encoding="utf-8")) for path in (first, second))
-    if record["fingerprint"] != runner.fingerprint(claim, "smoke"):
+    if record["fingerprint"] != records.fingerprint(claim, "smoke"):
         pytest.skip("the record in figures/smoke is of other sources; `make figures` renews it")
     if record["device"] != other["device"]:
         pytest.skip(f"the record in figures/smoke is of another device or thread count: {record['device']}")
@@ -51,5 +54,4 @@ def test_two_runs_measure_the_same(claim):
 
 
 def test_every_notebook_is_compared():
-    stems = {path.stem for path in NOTEBOOKS.glob("*.ipynb")} - {"explore-bounds"}  # which serves no claim
-    assert {checks.spec(claim).template for claim in CLAIMS} == stems
+    assert {registry.claim(claim).page.notebook for claim in CLAIMS} == {*NOTEBOOKS.glob("*/*.ipynb")}

@@ -25,7 +25,7 @@ from toys import complains
         (["figures", "--claim", "toy2020-find"], ["unknown claim"]),
         (["show", "toy2020-find"], ["did you mean toy2020-fine"]),
         (["list", "--paper", "toy202"], ["unknown paper 'toy202'; did you mean toy2020?"]),
-        (["list", "--verdict", "refuted"], ["unknown verdict 'refuted'", "not reproduced"]),
+        (["list", "--verdict", "disproved"], ["unknown verdict 'disproved'", "not reproduced"]),
         (["data", "fetch", "mnits"], ["mnits"]),
     ],
 )
@@ -59,7 +59,7 @@ def test_a_changed_rerun_leaves_the_reference(project):
     assert "figures/custom/smoke,width=100/toy2020-fine" in out
     code, out, _ = project.run("list", "--json")
     assert code == 0
-    states = {row["claim"]: row["profiles"]["smoke"] for row in json.loads(out)}
+    states = {row["claim"]: row["sizes"]["smoke"] for row in json.loads(out)}
     assert states["toy2020-fine"] == {"verdict": "reproduced", "stale": False}
     assert states["toy2020-slow"] == {"verdict": None, "stale": True}
 

@@ -10,10 +10,10 @@ from toys import SECONDS, wait_for
 
 def test_up_to_date_by_content(project):
     project.only("toy2020-fine", "toy2020-data")
-    (project.notebooks / "toy2020-data.ipynb").unlink()
+    project.file("toy2020-data", ".ipynb").unlink()
     assert project.run("figures")[0] == 0
     record = project.record("toy2020-fine")
-    os.utime(project.notebooks / "toy2020-fine.ipynb")
+    os.utime(project.file("toy2020-fine", ".ipynb"))
     (project.root / "lib" / "overparam" / "theory" / "unused.py").write_text("# not used by the notebook\n")
     code, out, _ = project.run("figures")
     assert (code, "1 of 1 notebooks are up to date" in out) == (0, True)
@@ -30,7 +30,7 @@ def test_up_to_date_by_content(project):
 
 def test_outputs_are_stored_in_the_notebook_alone(project):
     project.only("toy2020-fine")
-    path = project.notebooks / "toy2020-fine.ipynb"
+    path = project.file("toy2020-fine", ".ipynb")
     before = json.loads(path.read_text())
     code, out, err = project.run("outputs", "toy2020-fine")
     assert (code, out.strip()) == (0, "toy2020-fine"), err
@@ -80,7 +80,7 @@ def test_an_interrupt_or_a_kill_keeps_what_is_done(project, words):
     """A kernel gets the interrupt, and the time to save what it has."""
     project.only("toy2020-fine", "toy2020-slow")
     assert project.run("figures")[0] == 0
-    before, started, saved = project.folder("toy2020-slow"), project.notebooks / "started", project.notebooks / "saved"
+    before, started, saved = project.folder("toy2020-slow"), project.started, project.started.with_name("saved")
     project.smoke(seconds=600.0)
     assert project.run("run", "toy2020-fine")[0] == 0
     done = project.folder("toy2020-fine")
@@ -97,8 +97,7 @@ def test_an_interrupt_or_a_kill_keeps_what_is_done(project, words):
         assert project.folder("toy2020-slow") == before
         assert saved.exists() == (how != signal.SIGKILL)
         saved.unlink(missing_ok=True)
-    table = project.notebooks / "profiles.toml"
-    table.write_text("[toy2020-fine.smoke]\nseconds = 600.0\n[toy2020-slow.smoke]\nseconds = 0.01\n")
+    project.register("toy2020-slow", "[sizes.smoke]\nseconds = 0.01\n")
     code, out, err = project.run(*words)
     assert code == 0, err
     assert "1 of 2 notebooks are up to date" in out or words[0] == "run"
@@ -115,7 +114,7 @@ def test_two_batches_at_once_share_the_work(project):
         out, err = batch.communicate(timeout=120)
         assert batch.returncode == 0, out + err
     assert "2 of 2 notebooks are up to date" in project.run("figures")[1]
-    assert (project.notebooks / "started").read_text() == "\n"
+    assert project.started.read_text() == "\n"
 
 
 ODD = """
@@ -160,7 +159,7 @@ def test_nothing_of_the_users_gets_into_a_record(project, words):
     kernel.mkdir(parents=True)
     (kernel / "kernel.json").write_text('{"argv": ["/bin/false"], "display_name": "x", "language": "python"}')
     style.write_text("axes.facecolor: red\n")
-    (project.notebooks / "torch.py").write_text("1 / 0")
+    project.started.with_name("torch.py").write_text("1 / 0")
     own = {"JUPYTER_PATH": str(kernel.parents[1]), "MATPLOTLIBRC": str(style), "OVERPARAM_FIGURES": "elsewhere"}
     code, out, err = project.run(*words, cwd="own", **own)
     assert code == 0, out + err
@@ -173,11 +172,11 @@ def test_nothing_of_the_users_gets_into_a_record(project, words):
 
 def test_sources_that_change_while_a_run_waits_or_begins(project):
     """The edited notebook of a second run, and its record, are not those of the sources before and after."""
-    path, table = project.notebooks / "toy2020-slow.ipynb", project.notebooks / "profiles.toml"
+    path = project.file("toy2020-slow", ".ipynb")
     original = path.read_text()
     project.smoke(seconds=5.0)
     first = project.start("run", "toy2020-slow")
-    wait_for((project.notebooks / "started").exists, "the first run")
+    wait_for(project.started.exists, "the first run")
     project.smoke(seconds=0.1)
     second = project.start("run", "toy2020-slow")
     wait_for(lambda: "waiting for the end" in second.stderr.readline(), "the second run")
@@ -187,17 +186,14 @@ def test_sources_that_change_while_a_run_waits_or_begins(project):
         assert run.returncode == 0
     assert json.loads(project.record("toy2020-slow"))["checks"][0]["value"] == 0.25
     assert '"stale": false' in project.run("list", "--json")[1]
-    assert "* made from other sources" not in project.run("list")[2]
+    assert "* outdated" not in project.run("list")[2]
     path.write_text(original)
     assert '"stale": false' not in project.run("list", "--json")[1]
-    assert "* made from other sources" in project.run("list")[2]
+    assert "* outdated" in project.run("list")[2]
 
-    fine = project.notebooks / "toy2020-fine.ipynb"
-    fine.write_text(
-        fine.read_text().replace(
-            "from overparam.record", "open('profiles.toml', 'a').write('# ')\\nfrom overparam.record"
-        )
-    )
+    fine, table = project.file("toy2020-fine", ".ipynb"), project.file("toy2020-fine")
+    writes = "open('fine.toml', 'a').write('# ')\\nfrom ledger"
+    fine.write_text(fine.read_text().replace("from ledger", writes))
     code, _, err = project.run("run", "toy2020-fine")
     assert (code, "sources were written to" in err) == (1, True), err
     assert table.read_text().endswith("# ")
@@ -210,8 +206,8 @@ def test_nothing_stays_in_the_temporary_folder(project):
     own.mkdir()
     for how, expected in ((signal.SIGKILL, -9), (signal.SIGHUP, 129)):
         run = project.start("run", "toy2020-slow", TMPDIR=str(own))
-        wait_for((project.notebooks / "started").exists, "the notebook")
-        (project.notebooks / "started").unlink()
+        wait_for(project.started.exists, "the notebook")
+        project.started.unlink()
         run.send_signal(how)
         err = run.communicate(timeout=3 * SECONDS)[1]  # a kernel that does not hear is ended by force after SECONDS
         assert err.startswith("terminated; finished" if how == signal.SIGHUP else "")
@@ -222,7 +218,7 @@ def test_nothing_stays_in_the_temporary_folder(project):
 
 def test_few_cores_do_not_mean_fewer_threads(project):
     project.only("toy2020-fine")
-    (project.notebooks / "profiles.toml").write_text("[toy2020-fine.laptop]\nwidth = 7\n")
+    project.register("toy2020-fine", "[sizes.laptop]\nwidth = 7\n")
     code, out, err = project.run("figures", "--profile", "laptop", "--cores", "1")
     assert code == 0, out + err
     assert json.loads(project.record("toy2020-fine", "laptop"))["device"].startswith("CPU, 2 threads")

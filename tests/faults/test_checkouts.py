@@ -4,8 +4,7 @@ import os
 import shutil
 import subprocess
 
-from overparam import paths
-from overparam.record import provenance
+from ledger import fingerprints, paths
 
 PYTHON = """#!/bin/sh
 mkdir -p .venv/bin
@@ -53,20 +52,20 @@ def test_the_commit_is_this_checkouts(tmp_path, monkeypatch):
         git(folder, "commit", "-m", "all")
 
     commit(outer)
-    assert provenance.git_revision() is None
+    assert fingerprints.git_revision() is None
     commit(inner)
-    clean = provenance.git_revision()
+    clean = fingerprints.git_revision()
     assert len(clean) == 12
     monkeypatch.setenv("GIT_DIR", str(outer / ".git"))  # as in a hook of another one
-    assert provenance.git_revision() == clean
+    assert fingerprints.git_revision() == clean
     monkeypatch.delenv("GIT_DIR")
     (inner / "figures" / "new").touch()
-    assert provenance.git_revision() == clean
+    assert fingerprints.git_revision() == clean
     for new in ("lib/b", "notebooks/b"):
         (inner / new).touch()
-        assert provenance.git_revision() == f"{clean}-dirty"
+        assert fingerprints.git_revision() == f"{clean}-dirty"
         (inner / new).unlink()
     (inner / "lib" / "a").write_text("2")
     for words in (["status"], ["add", "."]):
         git(inner, *words)
-        assert provenance.git_revision() == f"{clean}-dirty"
+        assert fingerprints.git_revision() == f"{clean}-dirty"

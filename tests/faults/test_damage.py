@@ -5,27 +5,34 @@ import random
 
 import pytest
 
-from overparam import paths
-from overparam.record import checks
-from overparam.run import runner
+from ledger import diff, paths, records, registry, runner
+from ledger.errors import ClaimError
+from toy import tried
 
 CLAIM = "toy2020-fine"
+TABLES = """
+[ranges]
+rate = [0.0, 1.0]
+
+[sizes.laptop]
+width = 7
+
+[finding]
+of = "smoke, reproduced"
+text = 'The value is {{ value("value") }}.'
+"""
 
 
 @pytest.fixture
 def here(project, monkeypatch):
     """The project as this process's own."""
     project.only(CLAIM)
-    (project.notebooks / "profiles.toml").write_text(
-        f"[{CLAIM}.ranges]\nrate = [0.0, 1.0]\n\n[{CLAIM}.laptop]\nwidth = 7\n"
-    )
+    project.register(CLAIM, TABLES)
     for name in ("FIGURES", "LOGS", "NOTEBOOKS"):
         monkeypatch.setattr(paths, name, getattr(project, name.lower()))
-    monkeypatch.setattr(paths, "CHECKS", project.notebooks / "checks")
-    monkeypatch.setattr(paths, "PROFILES", project.notebooks / "profiles.toml")
-    checks.registry.cache_clear()  # of an earlier test in this process
+    registry.registry.cache_clear()  # of an earlier test in this process
     yield project
-    checks.registry.cache_clear()
+    registry.registry.cache_clear()
 
 
 def flipped(content, count, seed):
@@ -41,30 +48,47 @@ def cut(content):
     return [content[: len(content) * k // 8] for k in range(8)]
 
 
+def test_a_source_with_a_flipped_bit_or_without_its_end(here):
+    """It is read as something else, or refused by name."""
+    for suffix in (".ipynb", ".toml"):
+        path = here.file(CLAIM, suffix)
+        content = path.read_bytes()
+        for damaged in [*flipped(content, 100, seed=1), *cut(content)]:
+            path.write_bytes(damaged)
+            registry.registry.cache_clear()
+            tried(records.overview, "fine")
+            tried(lambda: records.fingerprint(CLAIM, "laptop"), "fine")
+        path.write_bytes(content)
+
+
 def test_damaged_outputs(here, monkeypatch):
     assert here.run("figures")[0] == 0
+    registry.registry.cache_clear()
     for name, content in here.folder(CLAIM).items():
         path = here.figures / "smoke" / CLAIM / name
         for damaged in [*flipped(content, 8, seed=2), *cut(content)]:
             path.write_bytes(damaged)
-            assert runner.stale(CLAIM, "smoke")
-            (state,) = [row["profiles"]["smoke"] for row in runner.overview()]
+            assert records.stale(CLAIM, "smoke")
+            (state,) = [row["sizes"]["smoke"] for row in records.overview()]
             assert str(path) in state["error"]
+            with pytest.raises(ClaimError, match=name):  # which would seal it
+                runner.refresh(CLAIM, "smoke")
         path.write_bytes(content)
-        assert not runner.stale(CLAIM, "smoke")
+        assert not records.stale(CLAIM, "smoke")
+        assert not runner.refresh(CLAIM, "smoke")
     result = here.figures / "smoke" / CLAIM / "result.json"
-    result.write_text(result.read_text().replace('"verdict": "reproduced"', '"verdict": "partly"'))
+    result.write_text(result.read_text().replace('"verdict": "reproduced"', '"verdict": "partly reproduced"'))
     code, out, err = here.run("list")
     assert (code, f"{result} is not what its run wrote" in err) == (0, True)
     code, out, err = here.run("figures")
     assert (code, f"{result} is not what its run wrote" in err) == (0, True)
     assert "0 of 1" in out
     assert json.loads(result.read_text())["verdict"] == "reproduced"
-    assert not runner.stale(CLAIM, "smoke")
-    a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch)
+    assert not records.stale(CLAIM, "smoke")
+    a_kill_before_the_record_is_in_place_leaves_an_outdated_one(here, monkeypatch)
 
 
-def a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch):
+def a_kill_before_the_record_is_in_place_leaves_an_outdated_one(here, monkeypatch):
     record, staged = here.record(CLAIM), here.figures / "new"
     (staged / CLAIM).mkdir(parents=True)
     for name in here.folder(CLAIM):
@@ -80,7 +104,26 @@ def a_kill_before_the_record_is_in_place_leaves_a_stale_one(here, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         runner._install(staged, here.figures / "smoke")
     assert here.folder(CLAIM) == {"result.json": record, "series.npz": b"new", "notebook.ipynb": b"new"}
-    assert runner.stale(CLAIM, "smoke")
+    assert records.stale(CLAIM, "smoke")
+
+
+def test_an_unreadable_record_is_named(here):
+    path = here.figures / "laptop" / CLAIM / "result.json"
+    path.parent.mkdir(parents=True)
+    for content in (b"", b"[]", b'{"claim": "\xff', b'{"verdict": ' + b"1" * 5000 + b"}", b"[" * 100_000):
+        path.write_bytes(content)
+        assert records.stale(CLAIM, "laptop")
+        for read in (lambda: records.load(CLAIM, "laptop"), lambda: diff.at_present(here.figures)):
+            with pytest.raises(ClaimError, match=CLAIM) as caught:
+                read()
+            assert len(str(caught.value)) < len(str(path)) + 500
+
+
+def test_a_finding_that_cannot_be_filled_costs_no_run(here):
+    here.register(CLAIM, TABLES.replace('value("value")', 'value("another")'))
+    code, _, err = here.run("run", CLAIM)
+    assert (code, "there is no check or number 'another'" in err) == (0, True), err
+    assert "1 of 1 check holds" in (here.figures / "smoke" / CLAIM / "notebook.ipynb").read_text()
 
 
 def test_a_refused_checkpoint_is_named_and_kept(project):

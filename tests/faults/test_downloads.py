@@ -1,4 +1,4 @@
-"""Downloads that are killed leave nothing that the next one takes for whole."""
+"""Downloads that are killed leave nothing that the next one takes for whole; a user's own folder of data is found."""
 
 import signal
 
@@ -20,3 +20,15 @@ def test_a_killed_download(project, host, how, expected):
     code, _, err = project.run("data", "fetch", "mnist")
     assert code == 0, err
     assert {path.name: path.read_bytes() for path in cache.glob("*.gz")} == host.files
+
+
+@pytest.mark.parametrize("words", [["figures"], ["run", "toy2020-data"]])
+def test_a_folder_of_data_that_is_named_from_where_one_is(project, host, words):
+    project.only("toy2020-data")
+    mirror = project.root / "own" / "mirror" / "mnist"
+    mirror.mkdir(parents=True)
+    for name, content in host.files.items():
+        (mirror / name).write_bytes(content)
+    host.files = {}
+    code, out, err = project.run(*words, cwd="own", OVERPARAM_DATA="mirror")
+    assert code == 0, out + err

@@ -16,7 +16,9 @@ import pytest
 import toys
 from toys import NET, SECONDS, wait_for
 
-CLAIM, LIKE, PROFILE = "toy2020-mischief", "toy2020-fine", "laptop"
+import toy
+
+CLAIM, PROFILE = "toy2020-mischief", "laptop"
 CODE = NET.format(n=40, m=200) + """
 from overparam.training.losses import halving_step
 
@@ -36,15 +38,16 @@ claim.metric("value", value)
 claim.series(curve=history.loss[0])
 """  # fmt: skip
 SOURCES = {"FACTOR": [1.0, 0.5], "TWICE": [1.0, 2.0], "ETA": [1e-4, 2e-4], "rate": [0.5, 2.0], "threshold": [1.0, 2.0]}
-SOURCES |= {"half": [2, 4], "DIGITS": [6, 3]}  # two of the library
+SOURCES |= {"half": [2, 4], "DIGITS": [6, 3]}
+LIBRARY = ("overparam/training/losses.py", "ledger/values.py")  # which have the last two
 LOOK = """
 import json
-from overparam import paths
-from overparam.run import runner
-from overparam.run.site import records
-(entry,), (row,) = records.load(paths.FIGURES), runner.overview()
-print(json.dumps([row["profiles"]["laptop"], entry.best.record and [entry.verdict, entry.best.stale]]))
+from ledger import paths, records
+from ledger.site.records import load
+(entry,), (row,) = load(paths.FIGURES), records.overview()
+print(json.dumps([row["sizes"]["laptop"], entry.best.record and [entry.verdict, entry.best.outdated]]))
 """
+DAMAGED = ("is not what its run wrote", "is not a readable record")
 KNOWN = {}  # by sources: what a clean run finds
 
 
@@ -56,19 +59,18 @@ class Mischief:
         self.project, self.clean = toys.project(folder / "project"), toys.project(folder / "clean")
         self.sources = {name: values[0] for name, values in SOURCES.items()}
         self.history, self.kept = [dict(self.sources)], folder / "kept"
-        lib = self.project.root / "lib" / "overparam"
-        self.losses, self.values = ((lib / name).read_text() for name in ("training/losses.py", "record/values.py"))
-        self.like = (self.project.notebooks / f"{LIKE}.ipynb").read_text().replace(LIKE, CLAIM)
+        lib = self.project.root / "lib"
+        self.losses, self.values = ((lib / name).read_text() for name in LIBRARY)
         for project in (self.project, self.clean):
-            for notebook in project.notebooks.glob("*.ipynb"):
-                notebook.unlink()
+            project.only(CLAIM)
+            (project.root / "README.md").touch()
             self.write(project)
 
     def sequence(self, length=6):
         """Does mischief, and often runs after it; the number of records that looked current, and were."""
         steps = {
             self.edit: 4, self.revert: 2, self.interrupt_or_kill: 4, self.edit_while_it_runs: 3, self.put_back: 2,
-            self.flip_a_bit: 2, self.run_with_another_parameter: 1,
+            self.flip_a_bit: 2, self.run_with_another_parameter: 1, self.refresh: 2,
         }  # fmt: skip
         for step in self.random.choices([*steps], weights=steps.values(), k=length):
             print(step.__name__, end=" ", flush=True)
@@ -90,27 +92,24 @@ class Mischief:
 
     def write(self, project):
         """The sources, where they have changed."""
-        now, notebook, code = self.sources, json.loads(self.like), CODE
+        now, code = self.sources, CODE
         for name in ("FACTOR", "TWICE", "ETA"):
             code = code.replace(name, repr(now[name]))
-        notebook["cells"][2]["source"] = code
-        check = toys.CHECK.format(claim=CLAIM).replace("1.0", repr(now["threshold"]))
+        sizes = f"[sizes.laptop]\nrate = {now['rate']}\nresources = {{ threads = 1 }}\n"
         contents = {
-            f"notebooks/{CLAIM}.ipynb": json.dumps(notebook),
-            "notebooks/profiles.toml": f"[{CLAIM}.laptop]\nrate = {now['rate']}\nresources = {{threads = 1}}\n",
-            "notebooks/checks/toy2020.toml": f'[{CLAIM}]\ntitle = "Toy"\nsource = "1"\nkind = "lemma"\n{check}',
-            "lib/overparam/training/losses.py": self.losses.replace("[..., :1] / 2", f"[..., :1] / {now['half']}"),
-            "lib/overparam/record/values.py": self.values.replace("DIGITS = 6", f"DIGITS = {now['DIGITS']}"),
+            project.file(CLAIM, ".ipynb"): toy.notebook(CLAIM, code),
+            project.file(CLAIM): toy.REGISTERED.format(at_most=now["threshold"]) + sizes,
+            project.root / "lib" / LIBRARY[0]: self.losses.replace("[..., :1] / 2", f"[..., :1] / {now['half']}"),
+            project.root / "lib" / LIBRARY[1]: self.values.replace("DIGITS = 6", f"DIGITS = {now['DIGITS']}"),
         }
-        for name, content in contents.items():
-            path = project.root / name
+        for path, content in contents.items():
             if not path.exists() or path.read_text() != content:
                 path.write_text(content)
 
     def found(self, project):
         """What of a record depends on its sources."""
         record = json.loads(project.record(CLAIM, PROFILE))
-        kept = {name: record[name] for name in ("parameters", "verdict", "checks", "metrics", "series", "sizes")}
+        kept = {name: record[name] for name in ("parameters", "verdict", "checks", "metrics", "series")}
         return kept, project.folder(CLAIM, PROFILE)["series.npz"]
 
     def expected(self):
@@ -131,8 +130,8 @@ class Mischief:
         look = [sys.executable, "-c", LOOK]
         done = subprocess.run(look, env=self.project.environment, capture_output=True, text=True)
         if done.returncode:  # the site is not built
-            assert "is not what its run wrote" in done.stderr or "cannot be shown" in done.stderr, done.stderr
-            state = json.loads(self.project.run("list", "--json")[1])[0]["profiles"][PROFILE]
+            assert any(words in done.stderr for words in DAMAGED), done.stderr
+            state = json.loads(self.project.run("list", "--json")[1])[0]["sizes"][PROFILE]
             assert state["stale"], state
             return
         state, shown = json.loads(done.stdout)
@@ -148,6 +147,11 @@ class Mischief:
 
     def run_with_another_parameter(self):
         self.run("run", CLAIM, "-p", f"rate={self.random.choice([0.5, 1.0, 3.0])}")
+
+    def refresh(self):
+        """Words are renewed, or refused where a record is damaged."""
+        code, out, err = self.project.run("refresh")
+        assert code == 0 or any(words in err for words in DAMAGED), out + err
 
     def edit(self):
         name = self.random.choice([*SOURCES])

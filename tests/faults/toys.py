@@ -9,19 +9,10 @@ import struct
 import threading
 import time
 
-import nbformat
-
+import toy
 from copies import Copy
 
 SECONDS = 60  # a deadline: what comes at all comes much sooner, if the machine is not loaded
-CHECK = """
-[[{claim}.checks]]
-name = "value"
-tag = "R"
-wording = "the value"
-relation = "<="
-threshold = 1.0
-"""
 NET = """
 import torch
 from overparam.models.two_layer import TwoLayerReLU
@@ -30,34 +21,50 @@ x, y = torch.eye({n}, dtype=torch.float64), torch.ones({n}, dtype=torch.float64)
 net = TwoLayerReLU({n}, {m}, 1.0, seeds=[0], dtype=torch.float64)
 """
 CELLS = {
-    "toy2020-fine": (
-        "from overparam.training import halving_step\nhalving_step([2.0, 1.0])\nvalue = width / 10\n"
-        "claim.series(curve=[1.0, 2.0])"
-    ),
-    "toy2020-slow": (
-        'import time\nprint(file=open("started", "a"))\ntry:\n    time.sleep(seconds)\n'
-        'except KeyboardInterrupt:\n    time.sleep(4)\n    print(file=open("saved", "a"))\n    raise\nvalue = 0.5'
-    ),
+    "toy2020-fine": """
+from overparam.training import halving_step
+halving_step([2.0, 1.0])
+claim.series(curve=[1.0, 2.0])
+value = width / 10
+""",
+    "toy2020-slow": """
+import time
+print(file=open("started", "a"))
+try:
+    time.sleep(seconds)
+except KeyboardInterrupt:
+    time.sleep(4)
+    print(file=open("saved", "a"))
+    raise
+value = 0.5
+""",
     "toy2020-raises": "1 / 0",
     "toy2020-dies": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
-    "toy2020-greedy": (
-        "import numpy as np, psutil, resource\nhave = psutil.Process().memory_info().vms\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (have + 2**28, have + 2**28))\nnp.ones(2**27)"
-    ),
+    "toy2020-greedy": """
+import numpy as np, psutil, resource
+have = psutil.Process().memory_info().vms
+resource.setrlimit(resource.RLIMIT_AS, (have + 2**28, have + 2**28))
+np.ones(2**27)
+""",
     "toy2020-mute": "value = 0.5\nclaim.report = lambda: None",
     "toy2020-nan": 'value = float("nan")\nclaim.metric("value", value)',
     "toy2020-diverges": NET.format(n=3, m=8) + 'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e200, 5)',
-    "toy2020-trains": NET.format(n=40, m=500) + (
-        'saved = Checkpoint(claim.checkpoints / "net", every=0)\n'
-        'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 10, checkpoint=saved)\nvalue = 0.5'
-    ),
-    "toy2020-draws": (
-        'import torch\nfrom overparam.record.plots import figure\nfig, axes = figure()\n'
-        'axes[0, 0].plot(torch.arange(3))\nclaim.figure(fig, "a")\nvalue = 0.5'
-    ),
+    "toy2020-trains": NET.format(n=40, m=500)
+    + """
+saved = Checkpoint(claim.checkpoints / "net", every=0)
+gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 10, checkpoint=saved)
+value = 0.5
+""",
+    "toy2020-draws": """
+import torch
+from overparam.plots import figure
+fig, axes = figure()
+axes[0, 0].plot(torch.arange(3))
+claim.figure(fig, "a")
+value = 0.5
+""",
     "toy2020-data": 'from overparam.data import load\nload("mnist", n_train=width, n_test=1)\nvalue = 0.5',
-}  # fmt: skip
-PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5\nsizes = [1, 2]'
+}
 
 
 class Project(Copy):
@@ -65,6 +72,7 @@ class Project(Copy):
 
     def __init__(self, root):
         super().__init__(root, http_proxy="http://127.0.0.1:9", https_proxy="http://127.0.0.1:9")
+        self.started = self.notebooks / "toy2020" / "started"  # which the slow notebook writes
 
     def folder(self, claim, profile="smoke"):
         """{file name: bytes} of a claim's outputs."""
@@ -73,38 +81,32 @@ class Project(Copy):
     def record(self, claim, profile="smoke"):
         return self.folder(claim, profile).get("result.json")
 
+    def file(self, claim, suffix=".toml"):
+        return toy.file(self.notebooks, claim, suffix)
+
+    def register(self, claim, tables="", at_most=1.0):
+        """Write what is registered of a claim; tables: TOML beyond its check."""
+        self.file(claim).write_text(toy.REGISTERED.format(at_most=at_most) + tables)
+
     def only(self, *claims):
-        """Keep these claims alone."""
-        table = "".join(
-            f'[{c}]\ntitle = "Toy"\nsource = "Lemma 1"\nkind = "lemma"\n' + CHECK.format(claim=c) for c in claims
-        )
-        (self.notebooks / "checks" / "toy2020.toml").write_text(table)
+        """Register these claims alone."""
+        for file in self.notebooks.glob("*/*.toml"):
+            file.unlink()
+        for claim in claims:
+            self.register(claim)
 
     def smoke(self, **values):
-        """Other smoke sizes for all claims, whose records are then stale."""
+        """Other smoke sizes for all claims, whose records are then outdated."""
         rows = "".join(f"{name} = {value}\n" for name, value in values.items())
-        claims = [path.stem for path in self.notebooks.glob("*.ipynb")]
-        registered = (self.notebooks / "checks" / "toy2020.toml").read_text()
-        tables = [f"[{claim}.smoke]\n{rows}" for claim in claims if f"[{claim}]" in registered]
-        (self.notebooks / "profiles.toml").write_text("".join(tables))
+        for file in self.notebooks.glob("*/*.toml"):
+            self.register(f"{file.parent.name}-{file.stem}", f"[sizes.smoke]\n{rows}")
 
 
 def project(root):
     """A new copy in the folder `root`."""
     made = Project(root)
-    (root / "notebooks" / "checks").mkdir(parents=True)
-    (root / "notebooks" / "profiles.toml").write_text("")
     for claim, body in CELLS.items():
-        cells = [
-            nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
-            nbformat.v4.new_code_cell(
-                f'from overparam.record.claims import Claim\nclaim = Claim("{claim}", globals())'
-            ),
-            nbformat.v4.new_code_cell(body.strip()),
-            nbformat.v4.new_code_cell('claim.check("value", value)\nclaim.report()'),
-        ]
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), root / "notebooks" / f"{claim}.ipynb")
-    made.only(*CELLS)
+        toy.write(made.notebooks, claim, body)
     return made
 
 

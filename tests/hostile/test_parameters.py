@@ -1,18 +1,18 @@
 """Parameters, claim ids and folders as commands, code, templates and paths: they stay what they are."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from papermill.translators import translate_parameters
-from toy_claim import CHECKS, CLAIM, cells, tried
 
+import toy
+from copies import Copy
+from ledger import cli, records, registry
+from ledger.parameters import validated
 from overparam.errors import ParameterError
-from overparam.record import checks
-from overparam.record.parameters import notebook_parameters, validated
-from overparam.run import cli, runner
+from toy import tried
 
 INJECTIONS = [
     '"; open("pwned", "w").close(); "', "'); open('pwned', 'w').close(); ('", "\\", '\\"', '"""', "#", "{}", "{word}",
@@ -23,8 +23,8 @@ TEXTS = st.text(max_size=20) | st.sampled_from(INJECTIONS)
 
 
 @given(word=TEXTS, rate=st.floats() | st.integers(), sizes=st.lists(st.integers(min_value=1), min_size=1, max_size=3))
-def test_what_papermill_injects_gives_just_these_values(toy, word, rate, sizes):
-    defaults = notebook_parameters(toy.notebook)
+def test_what_papermill_injects_gives_just_these_values(word, rate, sizes):
+    defaults = {"word": "a", "rate": 0.5, "sizes": [1, 2]}
     values = tried(lambda: validated({"word": word, "rate": rate, "sizes": sizes}, defaults, {}))
     if values is None:
         return
@@ -34,49 +34,37 @@ def test_what_papermill_injects_gives_just_these_values(toy, word, rate, sizes):
     assert {name: type(value) for name, value in namespace.items()} == {name: type(v) for name, v in values.items()}
 
 
-@given(text=TEXTS | st.text(alphabet=st.sampled_from("nwrs=1.,'\"[]{}()#\\ -+*:j"), max_size=30))
-def test_a_word_of_the_command_line_is_an_assignment_or_refused(toy, text):
-    for word in (text, f"n={text}", f"word={text}", f"sizes={text}"):
-        name_and_value = tried(lambda word=word: cli._assignment(word, CLAIM))
+@given(text=TEXTS | st.text(alphabet=st.sampled_from("widthrs=1.,'\"[]{}()#\\ -+*:j"), max_size=30))
+def test_a_word_of_the_command_line_is_an_assignment_or_refused(claim_id, text):
+    for word in (text, f"width={text}", f"word={text}", f"sizes={text}"):
+        name_and_value = tried(lambda word=word: cli._assignment(word, claim_id))
         if name_and_value:
-            tried(lambda pair=name_and_value: runner.plan(CLAIM, "smoke", dict([pair])))
+            tried(lambda pair=name_and_value: records.plan(claim_id, "smoke", dict([pair])))
 
 
 @pytest.mark.parametrize(
     "value", ["{[]: 1}", "-" * 100_000 + "1", "(" * 300, "[" * 150 + "]" * 150, "1" * 5000, "0x" + "f" * 5000, "\0"],
     ids=["unhashable", "deep", "brackets", "lists", "long", "long in base 16", "NUL"],
 )  # fmt: skip
-def test_words_that_break_a_parser_of_literals(toy, value):
-    with pytest.raises(ParameterError, match=r"n is an integer of 20000 bits|n must be int"):
-        runner.plan(CLAIM, "smoke", dict([cli._assignment(f"n={value}", CLAIM)]))
+def test_words_that_break_a_parser_of_literals(claim_id, value):
+    with pytest.raises(ParameterError, match=r"width is an integer of 20000 bits|width must be int"):
+        records.plan(claim_id, "smoke", dict([cli._assignment(f"width={value}", claim_id)]))
 
 
-def test_an_unknown_claim_is_an_unknown_claim(toy):
-    for name in [*INJECTIONS, "../guo2024-hostile", "guo2024-hostile/", "", "\udcff"]:
-        assert tried(lambda name=name: checks.spec(name), "unknown claim") is None
+def test_an_unknown_claim_is_an_unknown_claim(claim_id):
+    for name in [*INJECTIONS, f"../{claim_id}", f"{claim_id}/", "", "\udcff"]:
+        assert tried(lambda name=name: registry.claim(name), "unknown claim") is None
 
 
-ECHO = f'from overparam.record.claims import Claim\nclaim = Claim("{CLAIM}", globals())\nopen("word", "w").write(word)'
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A project with one notebook that writes its parameter `word` to a file, in a folder with a hostile name."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "faults")
-    import toys
-
-    made = toys.project(tmp_path / "{seed} {0} 'a' \"b\" $(touch pwned) `touch pwned`; touch pwned #é")
-    (made.notebooks / "checks" / "toy2020.toml").write_text(CHECKS)
-    code = [ECHO, 'claim.check("value", 0.5)\nclaim.report()']
-    (made.notebooks / f"{CLAIM}.ipynb").write_text(cells(*code))
-    return made
-
-
-def test_a_batch_runs_in_a_folder_of_any_name_with_any_words(folder):
-    word = " ".join(INJECTIONS)
-    (folder.notebooks / "profiles.toml").write_text(f"[{CLAIM}.smoke]\nword = {json.dumps(word)}")
-    code, out, err = folder.run("figures")
+def test_a_batch_runs_in_a_folder_of_any_name_with_any_words(tmp_path):
+    made = Copy(tmp_path / "{seed} {0} 'a' \"b\" $(touch pwned) `touch pwned`; touch pwned #é")
+    word, claim = " ".join(INJECTIONS), "toy2020-echo"
+    toy.write(
+        made.notebooks, claim, 'open("word", "w").write(word)\nvalue = 0.5', f"[sizes.smoke]\nword = {json.dumps(word)}"
+    )
+    code, out, err = made.run("figures")
     assert code == 0, out + err
-    assert json.loads(folder.record(CLAIM))["parameters"]["word"] == word
-    assert (folder.notebooks / "word").read_text() == word
-    assert list(folder.root.parent.rglob("*pwned*")) == [folder.root]
+    record = json.loads((made.figures / "smoke" / claim / "result.json").read_text())
+    assert record["parameters"]["word"] == word
+    assert (made.notebooks / "toy2020" / "word").read_text() == word
+    assert list(tmp_path.rglob("*pwned*")) == [made.root]

@@ -5,7 +5,7 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-from overparam.paths import NOTEBOOKS
+from ledger.paths import NOTEBOOKS
 
 
 def test_moving_a_slider_redraws(capsys):

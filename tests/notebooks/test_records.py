@@ -1,101 +1,119 @@
-"""Every committed record is complete, agrees with the registered checks, and stays small."""
+"""Every committed record is complete, follows from what is registered, and is written about in today's words."""
 
+import base64
 import json
-from dataclasses import fields
+import shutil
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 
-from overparam import paths
-from overparam.paths import ROOT
-from overparam.record import checks
-from overparam.run import cli, runner, show
+from ledger import cli, findings, paths, records, registry, rule, runner, show
+from ledger.paths import ROOT
 
-SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text())
-RECORDS = sorted((ROOT / "figures").glob("*/*/result.json"))
-RECORDS = [path for path in RECORDS if path.parts[-3] in ("laptop", "desk", "paper")]
-names = [f"{path.parts[-3]}/{path.parts[-2]}" for path in RECORDS]
+FIGURES = ROOT / "figures"
+SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text(encoding="utf-8"))
+RECORDS = [path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/result.json"))]
+EXECUTED = [path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/notebook.ipynb"))]
+CLAIMS = registry.registry()
+LARGEST = 2_000_000  # bytes of a record with its pictures, which its notebook holds as well
+
+each_record = pytest.mark.parametrize("path", RECORDS, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in RECORDS])
+each_run = pytest.mark.parametrize("path", EXECUTED, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in EXECUTED])
+each_claim = pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=names)
-def test_record(path):
-    record = json.loads(path.read_text())
+def loaded(path):
+    """(record, claim, size) of a record."""
+    return json.loads(path.read_text(encoding="utf-8")), registry.claim(path.parts[-2]), path.parts[-3]
+
+
+@each_record
+def test_a_record_is_complete_and_small(path):
+    record, claim, size = loaded(path)
     jsonschema.validate(record, SCHEMA)
-    assert (record["profile"], record["claim"]) == path.parts[-3:-1]
+    told = [record[key] for key in ("profile", "claim", "kind", "notebook")]
+    assert told == [size, claim.id, claim.kind, claim.page.id]
     assert set(record["figures"]) == {p.name for p in path.parent.glob("*.png")} != set()
-    assert record.get("tables", []) == sorted(p.name for p in path.parent.glob("*.csv*"))
+    assert record["tables"] == sorted(p.name for p in path.parent.glob("*.csv*"))
     if record["series"]:
         with np.load(path.parent / "series.npz", allow_pickle=False) as series:
             assert sorted(series.files) == record["series"]
+    assert sum(p.stat().st_size for p in path.parent.rglob("*")) < LARGEST
+    assert record["peak_bytes"] <= registry.size_of(claim.id, size).resources["memory_mb"] * 2**20
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=names)
-def test_all_files_are_those_that_the_run_wrote(path):
-    stem, size = checks.spec(path.parts[-2]).notebook, path.parents[1]
-    notebook = size / stem / "notebook.ipynb"
-    wrote = json.loads(notebook.read_text())["metadata"]["overparam"]["outputs"]
-    there = {file for claim in checks.served(stem) for file in (size / claim).iterdir() if file.is_file()}
-    assert there == {size / name for name in wrote} | {notebook}
-    assert runner.damaged(path.parts[-2], path.parts[-3], ROOT / "figures") == []
+@each_record
+def test_the_verdict_follows_from_its_rows(path):
+    """By the rule; and the rows are the registered checks of today, unless the record is outdated and marked so."""
+    record, claim, size = loaded(path)
+    rows = [rule.Check(row["name"], "", row["holds"], row["statistic"]) for row in record["checks"]]
+    outcomes = [row.outcome(told["value"], told["interval"]) for row, told in zip(rows, record["checks"], strict=True)]
+    assert [row["outcome"] for row in record["checks"]] == outcomes
+    assert record["verdict"] == rule.verdict(claim.kind, [] if record["unmet"] else outcomes)
+    if record["fingerprint"] == records.fingerprint(claim.id, size):
+        asked = {check.name: (check.holds, check.statistic) for check in claim.asked(size)}
+        told = {row["name"]: (row["holds"], row["statistic"]) for row in record["checks"]}
+        assert told == (asked if not record["unmet"] else {name: asked[name] for name in told})
 
 
-def test_a_star_marks_just_the_records_of_other_sources(monkeypatch, capsys):
-    monkeypatch.setattr(paths, "FIGURES", ROOT / "figures")
+def test_outdated_records_are_marked_and_no_others(monkeypatch, capsys):
+    monkeypatch.setattr(paths, "FIGURES", FIGURES)
     cli.list_()
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert {row[0] for row in rows} == set(checks.registry())
+    assert {row[0] for row in rows} == set(CLAIMS)
     starred = {(row[-1], row[0]) for row in rows if row[-2].endswith("*")}
-    states = {row["claim"]: row["profiles"] for row in runner.overview()}
-    for path in RECORDS:
-        size, claim = path.parts[-3:-1]
-        other = json.loads(path.read_text())["fingerprint"] != runner.fingerprint(claim, size)
-        assert states[claim][size]["stale"] == other
-        assert ((size, claim) in starred) == (other and show.best(states[claim]) == size)
+    states = {row["claim"]: row["sizes"] for row in records.overview()}
+    for record, claim, size in map(loaded, RECORDS):
+        other = record["fingerprint"] != records.fingerprint(claim.id, size)
+        assert states[claim.id][size]["stale"] == other
+        assert ((size, claim.id) in starred) == (other and show.best(states[claim.id]) == size)
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=names)
-def test_verdict_follows_from_the_registered_checks(path):
-    """Of a record of other sources, which is starred wherever it is shown, from the checks that it was judged by."""
-    record = json.loads(path.read_text())
-    spec, profile = checks.spec(record["claim"]), record["profile"]
-    if current := record["fingerprint"] == runner.fingerprint(spec.id, profile):
-        judged_by = {check.name: check for check in spec.checks}
-        without = checks.profile_parameters(spec.id, profile)[2].get("without", {})
-        wanted = {check.name for check in spec.checks if check.is_judged_at(profile)}
-        assert wanted - set(without) <= {row["name"] for row in record["checks"]}
-    for row in record["checks"]:
-        own = checks.Check(**{field.name: row[field.name] for field in fields(checks.Check) if field.name in row})
-        check = judged_by[row["name"]] if current else own
-        assert (row["tag"], row["relation"], row["threshold"]) == (check.tag, check.relation, check.threshold)
-        outcome = check.outcome(row["value"], row.get("spread"))
-        assert (row["holds"], row.get("undecided", False)) == (outcome == "holds", outcome == "undecided")
-        assert row["applies"] == (check.is_judged_at(profile) and not row.get("without"))
-    groups = [spec.partly_if]
-    if not current:  # the groups of checks that make it `partly` may have been others, which a record does not hold
-        groups += [[], *([[row["name"]]] for row in record["checks"] if row["tag"] == "R")]
-    assert record["verdict"] in {checks.verdict(record["checks"], group) for group in groups}
+@each_claim
+def test_a_claim_has_a_laptop_record_and_a_finding_of_the_record_that_counts(claim):
+    """So that no finding outlives its result."""
+    size, record = records.best(claim.id, FIGURES)
+    assert (FIGURES / "laptop" / claim.id / "result.json").exists()
+    assert (claim.finding.of, size) == (f"{size}, {record['verdict']}", record["profile"])
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=names)
-def test_folder_is_small_and_names_no_machine(path):
-    assert sum(p.stat().st_size for p in path.parent.rglob("*")) < 1_000_000
-    stem = checks.spec(path.parts[-2]).notebook  # a notebook that serves several claims stands with the first
-    notebook = (path.parents[1] / stem / "notebook.ipynb").read_text()
-    for text in (notebook, path.read_text()):
-        assert str(ROOT) not in text
-        assert "/tmp/" not in text
-    cells = [c for c in json.loads(notebook)["cells"] if c["cell_type"] == "code"]
-    assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1))
+@each_record
+def test_a_finding_quotes_what_its_record_holds(path):
+    record, claim, _ = loaded(path)
+    text = findings.finding(claim, record, path.parent)
+    assert text.endswith((".", "!", "?"))
+    assert "{{" not in text
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=names)
-def test_the_memory_that_was_taken_is_the_memory_that_was_declared(path):
-    record = json.loads(path.read_text())
-    declared = checks.profile_parameters(record["claim"], record["profile"])[2]["memory_mb"]
-    assert 0 < record["peak_bytes"] <= declared * 2**20
+@each_claim
+def test_no_check_changed_unsaid_since_the_freeze(claim):
+    assert registry.unlisted_changes(claim) == []
 
 
-def test_there_are_records_of_every_claim_at_laptop_size():
-    assert {path.parts[-2] for path in RECORDS if path.parts[-3] == "laptop"} == set(checks.registry())
+@each_run
+def test_an_executed_notebook_is_of_one_run_and_in_todays_words(path, tmp_path):
+    page, size = path.parts[-2], path.parts[-3]
+    served = [claim.id for claim in registry.served(page)]
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    there = {file for claim in served for file in (FIGURES / size / claim).iterdir() if file.is_file()}
+    wrote = notebook["metadata"]["overparam"]["outputs"]
+    assert there == {FIGURES / size / name for name in wrote} | {path}
+    assert records.damaged(page, size, FIGURES) == []
+    for claim in served:
+        shutil.copytree(FIGURES / size / claim, tmp_path / size / claim, ignore=shutil.ignore_patterns("runs"))
+        for file in (path, FIGURES / size / claim / "result.json"):
+            assert not any(place in file.read_text(encoding="utf-8") for place in (str(ROOT), "/tmp/", "/home/"))
+    assert not runner.refresh(page, size, tmp_path), "`overparam refresh` brings it up to date"
+
+
+@each_run
+def test_an_executed_notebook_holds_its_pictures(path):
+    served, cells = registry.served(path.parts[-2]), json.loads(path.read_text(encoding="utf-8"))["cells"]
+    data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    shown = {base64.b64decode(each["image/png"]) for each in data if "image/png" in each}
+    drawn = {p.read_bytes() for claim in served for p in (path.parents[1] / claim.id).glob("*.png")}
+    assert shown == drawn or (shown < drawn and len(served) > 1)  # a figure of several claims is shown once

@@ -6,8 +6,8 @@ import shutil
 import pytest
 from filelock import FileLock
 
-from overparam import paths
-from overparam.run.site.build import build
+from ledger import paths
+from ledger.site.build import build
 
 
 @pytest.fixture(scope="session")

@@ -11,19 +11,18 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
+from ledger import rule, show
+from ledger.parameters import notebook_parameters
+from ledger.paths import NOTEBOOKS, ROOT
+from ledger.site import markup, pages, records
 from overparam.bounds.requirements import requirements
-from overparam.paths import NOTEBOOKS, ROOT
-from overparam.record import checks
-from overparam.record.parameters import notebook_parameters
-from overparam.run.site import markup, pages, records
 
 pytestmark = pytest.mark.timeout(600)  # the first one builds the site
 ENTRIES = records.load(ROOT / "figures")
-PAPERS = {entry.spec.paper: entry for entry in ENTRIES}
-WORDS = [*checks.VERDICTS, records.UNRUN]
-SAMPLE = next(entry for entry in ENTRIES if entry.summary or entry is ENTRIES[-1])
+PAPERS = {entry.claim.paper: entry for entry in ENTRIES}
+SAMPLE = next(entry for entry in ENTRIES if entry.best.record and entry.best.record["metrics"])
 LOOKED_AT = ["index", "findings", "start", "errata", "glossary", "explore-bounds", "reference/training"]
-LOOKED_AT += [f"papers/{SAMPLE.spec.paper}", SAMPLE.page()]
+LOOKED_AT += [f"papers/{SAMPLE.claim.paper}", SAMPLE.page()]
 BROKEN_PICTURES = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 TYPESET = "() => window.MathJax?.startup?.promise.then(() => null)"
@@ -84,41 +83,70 @@ def test_no_table_is_left_as_markdown(soups):
     assert raw == []
 
 
-def test_every_claim_shows_its_record_and_the_totals_are_those_of_the_records(built, soups):
+def test_every_claim_shows_its_record(built, soups):
     for entry in ENTRIES:
         for version in entry.versions.values():
             soup = soups[f"{entry.page(version)}.html"]
             head = soup.select_one(".claim-head")
-            assert len(head.select(".profiles a")) == len(entry.versions)
+            assert len(head.select(".sizes a")) == len(entry.versions)
             assert head.select_one("[aria-current=page] .verdict").text == version.verdict
-            assert f"overparam run {entry.spec.id} --profile {version.profile}" in head.text
+            assert f"overparam run {entry.claim.id} --profile {version.size}" in head.text
             downloads = {a["href"].rpartition("/")[2] for a in head.select(".downloads a")}
             assert downloads == {"notebook.ipynb", *version.files}
             if version.record:
-                shown = {row.select_one("th code").text for row in head.select(".checks tbody tr")}
-                assert shown == {row["name"] for row in version.record["checks"]}
+                assert head.select_one(".found").text == markup.typeset(version.finding).striptags()
+                assert len(head.select(".checks tbody tr")) == len(version.record["checks"])
                 assert version.record["device"] in soup.select_one("dl.record").text
-                copy = built / "records" / version.profile / entry.spec.id / "result.json"
+                copy = built / "records" / version.size / entry.claim.id / "result.json"
                 assert json.loads(copy.read_text()) == version.record
-        titles = [markup.typeset(entry.spec.title).striptags(), markup.plain(entry.spec.title)]
-        text = soups[f"papers/{entry.spec.paper}.html"].text
-        assert sum(map(text.count, titles)) >= 1 + (entry.verdict not in ("reproduced", records.UNRUN))
-    for row in soups["index.html"].select(".totals tbody tr"):
-        paper = row.select_one("a")["href"].removeprefix("papers/").removesuffix(".html")
-        own = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
-        counts = [int(cell.text) for cell in row.select("td")]
-        assert counts == [own.count(word) for word in (*checks.VERDICTS, records.UNRUN)] + [len(own)]
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_the_readme_counts_what_the_records_say(paper):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    verdicts = [entry.verdict for entry in ENTRIES if entry.spec.paper == paper]
-    reproduced, every, others = re.search(rf"`{paper}-\*` \| (\d+) of (\d+) \| (.*?) \|", readme).groups()
-    assert (int(reproduced), int(every)) == (verdicts.count("reproduced"), len(verdicts))
-    counts = {word: verdicts.count(word) for word in (*checks.VERDICTS, records.UNRUN) if word != "reproduced"}
-    named = [f"{count} {word.removesuffix(' at this scale')}" for word, count in counts.items() if count]
-    assert others == (", ".join(named) or "–")
+def test_a_papers_page_lists_every_claim_with_its_finding_and_says_of_which_kind_it_is(soups):
+    for paper in PAPERS:
+        soup, own = soups[f"papers/{paper}.html"], [entry for entry in ENTRIES if entry.claim.paper == paper]
+        for kind, (_, many) in show.KINDS.items():
+            tables = [table for table in soup.select("table.claims") if table.caption.text == many.capitalize()]
+            rows = [row.text for table in tables for row in table.select("tbody tr")]
+            wanted = [entry for entry in own if entry.claim.kind == kind]
+            assert len(rows) == len(wanted)
+            for row, entry in zip(rows, wanted, strict=True):
+                assert markup.typeset(entry.claim.title).striptags() in row
+                assert markup.typeset(entry.best.finding).striptags() in row
+
+
+def test_what_does_not_hold_stands_on_its_papers_page_with_the_checks_concerned(soups):
+    for paper in PAPERS:
+        section = soups[f"papers/{paper}.html"].select_one("#what-does-not-hold-and-why")
+        short = {
+            entry.claim.id: entry
+            for entry in ENTRIES
+            if entry.claim.paper == paper and entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)
+        }
+        parts = section.select("section") if section else []
+        assert [part.select_one("a[href*='/claims/']").text for part in parts] == list(short)
+        for part in parts:
+            entry = short[part.select_one("a[href*='/claims/']").text]
+            record = entry.best.record
+            open_ = [row for row in record["checks"] if row["outcome"] != "holds" and not record["unmet"]]
+            assert len(part.select(".checks tbody tr")) == len(open_)
+            assert markup.typeset(entry.best.finding).striptags() in part.text
+
+
+def test_the_totals_tell_three_kinds_apart(soups):
+    tables = {table.caption.text: table for table in soups["index.html"].select("table.totals")}
+    assert list(tables) == [many.capitalize() for _, many in show.KINDS.values()]
+    counted = 0
+    for kind, (_, many) in show.KINDS.items():
+        table = tables[many.capitalize()]
+        words = [cell.text for cell in table.select("thead .verdict")]
+        assert set(rule.VERDICTS[kind]) <= set(words) <= {*rule.VERDICTS[kind], rule.NOT_TESTED, show.NOT_RUN}
+        for row in table.select("tbody tr"):
+            paper = row.select_one("a")["href"].removeprefix("papers/").removesuffix(".html")
+            own = [e.verdict for e in ENTRIES if (e.claim.paper, e.claim.kind) == (paper, kind)]
+            counts = [int(cell.text) for cell in row.select("td")]
+            assert counts == [*map(own.count, words), len(own)]
+            counted += len(own)
+    assert counted == len(ENTRIES)
 
 
 def test_the_first_page_starts_with_findings(soups):
@@ -127,7 +155,7 @@ def test_the_first_page_starts_with_findings(soups):
     assert (len(first), len(every)) == (6, 10)
     assert first == every[:6]
     assert all(found.select("a[href]") for found in soups["index.html"].select(".finding"))
-    assert not [text for text in every if records.UNRUN in text]
+    assert not [text for text in every if show.NOT_RUN in text]
 
 
 def test_every_formula_of_every_page_is_typeset(chromium, built, soups):
@@ -158,7 +186,7 @@ def test_pages_are_readable_and_accessible(chromium, built, width, mode):
         found = Axe().run(page, options={"preload": False})
         assert found.violations_count == 0, f"{name}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.dataset.theme") == mode
-    others = [f"reference/{folder}" for folder in pages.LIBRARY]
+    others = [f"reference/{name}" for name in pages.reference()]
     others += [name for paper, entry in PAPERS.items() for name in (f"papers/{paper}", entry.page())]
     for name in LOOKED_AT + others:
         page = visitor.open(name)
@@ -175,30 +203,42 @@ def test_the_dashboard_filters_keeps_its_state_in_the_address_and_sorts_by_keybo
     page = Visitor(chromium, built).open("index")
     assert shown(page) == len(ENTRIES)
     page.select_option("[name=paper]", "arora2019")
-    page.select_option("[name=verdict]", "reproduced")
-    page.select_option("[name=kind]", "lemma")
-    wanted = ("arora2019", "reproduced", "lemma")
-    count = sum((e.spec.paper, e.verdict, e.spec.kind) == wanted for e in ENTRIES)
+    page.select_option("[name=kind]", "theorem")
+    page.select_option("[name=verdict]", "holds")
+    wanted = ("arora2019", "theorem", "holds")
+    count = sum((e.claim.paper, e.claim.kind, e.verdict) == wanted for e in ENTRIES)
     assert shown(page) == count > 0
     assert page.locator("#filters output").inner_text() == f"{count} of {len(ENTRIES)} claims"
     page.reload()
     assert shown(page) == count
     page.click("text=Clear")
-    page.fill("[name=text]", next(c.wording for c in SAMPLE.spec.checks if c.tag == "R" and not c.superseded_by)[:40])
+    page.fill("[name=text]", markup.plain(SAMPLE.claim.claim)[:20])
     page.wait_for_function("document.querySelector('#claims tbody tr[hidden]')")
     assert 1 <= shown(page) < len(ENTRIES)
-    page.goto(page.url.partition("#")[0] + "#verdict=partly")
-    assert shown(page) == sum(e.verdict == "partly" for e in ENTRIES)
+    page.goto(page.url.partition("#")[0] + "#verdict=holds+in+part")
+    assert shown(page) == sum(e.verdict == "holds in part" for e in ENTRIES) > 0
     page.get_by_role("button", name="Verdict").focus()
-    order = sorted((e.verdict for e in ENTRIES), key=WORDS.index)
+    order = sorted((e.verdict for e in ENTRIES), key=pages.WORDS.index)
     page.keyboard.press("Enter")
     assert page.locator("#claims td .verdict").all_inner_texts() == order
     page.keyboard.press("Enter")
     assert page.locator("#claims td .verdict").all_inner_texts() == order[::-1]
-    page.goto(page.url.partition("#")[0] + f"#text={SAMPLE.spec.id}")
+    page.goto(page.url.partition("#")[0] + f"#text={SAMPLE.claim.id}")
     page.locator("#claims tbody th a >> visible=true").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{SAMPLE.page()}.html")
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_a_verdict_has_the_colour_of_its_place_whatever_its_kind(chromium, built, mode):
+    page = Visitor(chromium, built, mode=mode).open("index")
+    ground = (
+        "word => getComputedStyle(Object.assign(document.body.appendChild(document.createElement('span')), "
+        "{className: `verdict ${word.replaceAll(' ', '-')}`})).backgroundColor"
+    )
+    places = [{page.evaluate(ground, word) for word in place} for place in zip(*rule.VERDICTS.values(), strict=True)]
+    assert [len(place) for place in places] == [1, 1, 1]
+    assert len(set.union(*places, {page.evaluate(ground, rule.NOT_TESTED)})) == 4
 
 
 def test_without_scripts_the_dashboard_is_a_plain_table_and_the_search_needs_no_server(chromium, built):
@@ -214,11 +254,13 @@ def test_without_scripts_the_dashboard_is_a_plain_table_and_the_search_needs_no_
 
 
 def test_the_reference_has_every_module_of_the_library_and_its_public_names(soups):
-    for folder in pages.LIBRARY:
-        shown = {tag["id"] for tag in soups[f"reference/{folder}.html"].select("[id^='overparam.']")}
-        files = [f for f in (ROOT / "lib" / "overparam" / folder).rglob("*.py") if not f.stem.startswith("_")]
-        for file in files:
-            module = ".".join(file.relative_to(ROOT / "lib").with_suffix("").parts)
+    lib = ROOT / "lib"
+    for place in pages.LIBRARY:
+        name = place.rpartition("/")[2].removesuffix(".py")
+        shown = {tag["id"] for tag in soups[f"reference/{name}.html"].select("[id*='.']")}
+        files = [lib / place] if place.endswith(".py") else (lib / place).rglob("*.py")
+        for file in [file for file in files if not file.stem.startswith("_")]:
+            module = ".".join(file.relative_to(lib).with_suffix("").parts)
             public = re.findall(r"^(?:def|class) ([A-Za-z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
             assert {f"{module}.{name}" for name in public} <= shown, module
     text = soups["reference/bounds.html"].text
@@ -231,12 +273,12 @@ START = notebook_parameters(NOTEBOOKS / "explore-bounds.ipynb")
 def test_a_claim_leads_to_every_formula_that_it_imports(soups):
     """Names are read from the notebooks' texts, links from the pages."""
     for entry in ENTRIES:
-        text = entry.best.notebook.read_text(encoding="utf-8")
+        text = entry.best.path.read_text(encoding="utf-8")
         imported = re.findall(r"from overparam\.bounds\.(\w+) import ([\w, ]+)", text)
         names = [(module, name.split()[0]) for module, names in imported for name in names.split(",")]
         wanted = {f"overparam.bounds.{module}.{name}" for module, name in names}
         links = soups[f"{entry.page()}.html"].select("a.reference[href*='reference/bounds.html#']")
-        assert wanted <= {link["href"].partition("#")[2] for link in links}, entry.spec.id
+        assert wanted <= {link["href"].partition("#")[2] for link in links}, entry.claim.id
 
 
 def test_the_explorer_starts_with_the_numbers_of_the_notebook(soups):

@@ -1,51 +1,51 @@
-"""Where a figure's panels are found, of figures drawn here."""
+"""A panel of a figure, alone: in a thumbnail, and as a part of the whole picture on a page."""
 
-import io
+import re
+from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import pytest
 from PIL import Image
 
-from overparam.run.site import pictures
+from ledger.site import build
+from ledger.site.quotes import Quotes
+from ledger.site.records import Entry, Version
+
+LEFT, RIGHT = (0, 40, 100, 200), (100, 0, 400, 100)  # a red and a blue panel of a white picture of 400 x 200 pixels
 
 
-def drawn(fig):
-    """The figure as a picture, and each panel's frame (left, upper, right, lower) in its pixels."""
-    fig.canvas.draw()
-    height = fig.bbox.height
-    frames = [(box.x0, height - box.y1, box.x1, height - box.y0) for box in (ax.get_window_extent() for ax in fig.axes)]
-    stored = io.BytesIO()
-    fig.savefig(stored, dpi=fig.dpi)
-    plt.close(fig)
-    return Image.open(stored), frames
+@pytest.fixture
+def version(tmp_path):
+    picture = Image.new("RGB", (400, 200), "white")
+    picture.paste("red", LEFT)
+    picture.paste("blue", RIGHT)
+    picture.save(tmp_path / "two.png")
+    record = {"figures": {"two.png": [LEFT, RIGHT]}, "verdict": "holds"}
+    return Version("laptop", tmp_path / "notebook.ipynb", record=record, folder=tmp_path, files=("two.png",))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 3), (2, 2)])
-def test_a_panel_is_cut_out_with_its_labels_and_without_its_neighbours(rows, columns):
-    fig, axes = plt.subplots(rows, columns, figsize=(8.2, 3 * rows), dpi=170, squeeze=False, layout="none")
-    for ax in axes.flat:
-        ax.plot([0, 1, 2], [0, 3, 1])
-        ax.axhline(1, color="black", linestyle="--")
-        ax.set(xlabel="a label", ylabel="another")
-        ax.spines[["top", "right"]].set_visible(False)
-    fig.tight_layout()
-    picture, frames = drawn(fig)
-    for k in range(columns):
-        left, upper, right, lower = pictures.panel(picture, k)
-        x0, y0, x1, y1 = frames[k]
-        assert left < x0 - 40 * (columns > 1)  # numbers and label are in it
-        assert upper < y0
-        assert x1 < right < x1 + 20
-        assert y1 + 60 < lower < y1 + 100
-        assert k == 0 or left > frames[k - 1][2] - 2
+def colours(path):
+    with Image.open(path) as opened:
+        return {colour for _, colour in opened.convert("RGB").getcolors()}, opened.size
 
 
-def test_bars_are_no_frame_and_a_surface_has_none():
-    fig, ax = plt.subplots(figsize=(8.2, 3), dpi=170)
-    ax.barh([0, 1], [9, 8.9], color="black")
-    ax.set(xlim=(0, 10))
-    ax.spines[["top", "right"]].set_visible(False)
-    picture, [(_, _, _, bottom)] = drawn(fig)
-    assert pictures.panel(picture, 0)[3] > bottom
-    picture = Image.new("RGB", (300, 200), "white")
-    assert pictures.panel(picture, 0) == (0, 0, 300, 200)
+def test_a_thumbnail_is_the_first_panel_or_the_whole_where_no_panel_is_known(version, tmp_path):
+    build._thumbnail(version, tmp_path / "thumbnails" / "one.png")
+    assert colours(tmp_path / "thumbnails" / "one.png") == ({(255, 0, 0)}, (100, 160))
+    version.record["figures"]["two.png"] = []
+    build._thumbnail(version, tmp_path / "thumbnails" / "one.png")
+    assert colours(tmp_path / "thumbnails" / "one.png")[1] == (400, 200)
+
+
+@pytest.mark.parametrize(
+    ("panel", "box"), [(1, LEFT), (2, RIGHT), (3, (0, 0, 400, 200)), (None, (0, 0, 400, 200))]
+)  # a third panel there is not
+def test_a_page_shows_just_the_panel(version, panel, box):
+    entry = Entry(SimpleNamespace(id="toy2020-a"), {"laptop": version}, version)
+    shown = Quotes([entry]).picture("toy2020-a", "two", "two squares", panel=panel)
+    across, down = map(int, re.search(r"aspect-ratio: (\d+) / (\d+)", shown).groups())
+    width, left, top = (float(re.search(rf"{name}: (-?[\d.]+)%", shown)[1]) for name in ("width", "left", "top"))
+    assert (across, down) == (box[2] - box[0], box[3] - box[1])
+    assert width / 100 * across == pytest.approx(400, rel=1e-4)
+    assert (-left / 100 * across, -top / 100 * down) == pytest.approx(box[:2], rel=1e-4)
+    assert 'alt="two squares"' in shown
+    assert 'src="records/laptop/toy2020-a/two.png"' in shown

@@ -1,4 +1,4 @@
-"""What the pages are made from: records in short, the largest size, escaping, and files that are broken."""
+"""What the pages are made from: records in short, the largest size, texts that quote, and files that are broken."""
 
 import json
 import re
@@ -10,98 +10,139 @@ from types import SimpleNamespace
 import pytest
 from bs4 import BeautifulSoup
 
-from overparam import paths
-from overparam.errors import ClaimError, OverparamError, RunFailed
-from overparam.record import checks
-from overparam.run import runner
-from overparam.run.site import build as module
-from overparam.run.site import errata, pages, quotes, records
-from overparam.run.site.build import write_sources
+from ledger import findings, paths, registry, render, show
+from ledger import records as stored
+from ledger.errors import ClaimError, RunFailed
+from ledger.site import build as module
+from ledger.site import errata, pages, quotes, records
+from ledger.site.build import write_sources
+from overparam.errors import OverparamError
 
 CLAIM = "arora2019-fig1-convergence-labels"
+SOURCE = paths.ROOT / "figures" / "laptop" / CLAIM
+THEOREM = next(claim for claim in registry.registry().values() if claim.kind == "theorem" and claim.note)
 
 
 @pytest.fixture
 def copied(figures, monkeypatch):
     """A function that puts a copy of one record, with changes that count as its run's own, at a size."""
-    monkeypatch.setattr(runner, "damaged", lambda *_: [])
-    source = paths.ROOT / "figures" / "laptop" / CLAIM
+    monkeypatch.setattr(stored, "damaged", lambda *_: [])
 
-    def put(profile="laptop", **changed):
-        folder = figures / profile / CLAIM
+    def put(size="laptop", **changed):
+        folder = figures / size / CLAIM
         folder.mkdir(parents=True)
-        for file in source.iterdir():
+        for file in SOURCE.iterdir():
             (folder / file.name).write_bytes(file.read_bytes())
-        content = json.loads((source / "result.json").read_text()) | changed
-        (folder / "result.json").write_text(json.dumps(content))
+        write(folder, **changed)
         return folder
 
     return put
 
 
+def write(folder, **changed):
+    content = json.loads((SOURCE / "result.json").read_text()) | changed
+    (folder / "result.json").write_text(json.dumps(content))
+    return content
+
+
+def of(figures, claim=CLAIM):
+    return next(entry for entry in records.load(figures) if entry.claim.id == claim)
+
+
+def cells(entry):
+    page = pages.claim_page(pages.environment(), entry, entry.best, ("Arora", "", ""))
+    return json.loads(page)["cells"]
+
+
 def test_the_largest_size_counts_and_without_a_record_nothing_is_decided(copied, figures, monkeypatch):
-    monkeypatch.setattr(records, "COMMITTED", ("laptop", "desk", "paper"))
-    copied("desk", verdict="partly")
+    copied("desk", verdict="partly reproduced")
     now = json.loads((copied("laptop") / "result.json").read_text())["fingerprint"]
-    for of_desk, counts in (("other sources", "laptop"), (now, "desk")):
-        monkeypatch.setattr(runner, "fingerprint", lambda _, size: now if size == "laptop" else of_desk)  # noqa: B023
-        entries = {entry.spec.id: entry for entry in records.load(figures)}
+    for of_desk, counts in (("of other sources", "laptop"), (now, "desk")):
+        monkeypatch.setattr(stored, "fingerprint", lambda _, size: now if size == "laptop" else of_desk)  # noqa: B023
+        entries = {entry.claim.id: entry for entry in records.load(figures)}
         entry = entries.pop(CLAIM)
-        assert (entry.best.profile, list(entry.versions)) == (counts, ["laptop", "desk"])
-    assert entry.verdict == "partly"
+        assert (entry.best.size, list(entry.versions)) == (counts, ["laptop", "desk"])
+    assert entry.verdict == "partly reproduced"
     assert (entry.page(), entry.page(entry.versions["laptop"])) == (f"claims/{CLAIM}", f"claims/{CLAIM}-laptop")
-    assert {other.verdict for other in entries.values()} == {records.UNRUN}
-    assert {profile for other in entries.values() for profile in other.versions} == {"smoke"}
+    assert {other.verdict for other in entries.values()} == {show.NOT_RUN}
+    assert {size for other in entries.values() for size in other.versions} == {"smoke"}
 
 
-def test_what_a_page_says_of_itself_is_quoted_and_its_checks_are_marked(copied, figures):
-    folder = copied(summary=[r"At $\alpha = 1$ it **holds**, see [this](x).", "More."], sizes="because of memory")
-    record = json.loads((folder / "result.json").read_text())
-    record["checks"][0] |= {"undecided": True, "holds": False, "spread": [0.5, 2.5], "added": "a second look"}
-    (folder / "result.json").write_text(json.dumps(record))
-    (folder / "runs.csv").write_text("n,loss\n1,2\n")
-    env, entries = pages.environment(), records.load(figures)
-    entry = next(entry for entry in entries if entry.spec.id == CLAIM)
-    index = BeautifulSoup(pages.dashboard(env, entries, pages.papers()), "html.parser")
-    assert r"At \(\alpha = 1\) it holds, see this." in " ".join(found.text for found in index.select(".found"))
-    page = json.loads(
-        pages.claim_page(env, entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", ""))
-    )
-    head = "".join(page["cells"][0]["source"])
-    assert r"At $\alpha = 1$ it **holds**" in head
-    soup = BeautifulSoup(head, "html.parser")
-    assert "because of memory" in soup.text
-    assert soup.select_one("td.undecided").text == "undecided"
-    assert soup.select_one("mark").text == "decided after the result: a second look"
-    assert "runs.csv" in [a.text for a in soup.select(".downloads a")]
+def test_a_page_begins_with_title_finding_verdict_figure_checks_size_and_freeze_in_this_order():
+    entry = of(paths.ROOT / "figures", THEOREM.id)
+    head = "".join(cells(entry)[0]["source"])
+    title = re.search(r"^# (.*)$", head, re.MULTILINE)
+    assert title[1].replace("\\", "") == THEOREM.title.replace("\\", "")
+    soup, record = BeautifulSoup(head[title.end() :], "html.parser"), entry.best.record
+    parts = [".where", ".found", ".sizes", "dl.facts", "img.overview", "table.checks", ".note", ".downloads", "code"]
+    places = [str(soup).index(str(soup.select_one(f".claim-head {part}"))) for part in parts]
+    assert places == sorted(places)
+    assert soup.select_one(".found").text.strip()
+    assert [dt.text for dt in soup.select("dl.facts dt")] == ["As printed", "Where measured", "Conditions"]
+    rows = [row.text for row in soup.select("table.checks tbody th")]
+    assert len(rows) == len(record["checks"])
+    notes = [note.text for note in soup.select(".note")]
+    assert notes[-1] == render.frozen(THEOREM, record)
+    assert any(note.startswith(f"Size {entry.best.size}: ") for note in notes)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"verdict": "reproduced"}', "no picture", '{"cells": 1}'])
-def test_a_broken_file_is_named(content, copied, figures, tmp_path):
-    name = {"no picture": "loss.png", '{"cells": 1}': "notebook.ipynb"}.get(content, "result.json")
-    (copied() / name).write_text(content)
-    with pytest.raises(ClaimError, match=rf"{CLAIM}/{re.escape(name)}"):
-        write_sources(tmp_path / "source", figures)
+def test_below_is_the_executed_notebook_without_its_title_its_finding_and_its_table_of_checks(copied, figures):
+    folder = copied()
+    executed = json.loads((folder / "notebook.ipynb").read_text())["cells"]
+    shown = cells(of(figures))[1:-1]
+    assert len(shown) == sum("finding" not in cell["metadata"].get("tags", []) for cell in executed) < len(executed)
+    assert not shown[0]["source"].startswith("#")
+    assert "".join(executed[0]["source"]).endswith(shown[0]["source"])
+    texts = [
+        output["data"]["text/markdown"]
+        for cell in shown
+        for output in cell.get("outputs", [])
+        if "text/markdown" in output.get("data", {})
+    ]
+    assert [text for text in texts if text.startswith("**Verdict:**")] == [
+        "**Verdict:** Reproduced. 5 of 5 checks hold."
+    ]
+    assert not [text for text in texts if "|---" in text]
+    pictures = [output for cell in shown for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+    assert len(pictures) == len(json.loads((folder / "result.json").read_text())["figures"])
 
 
-@pytest.mark.parametrize("changed", [{"figures": ["../../x.png"]}, {"figures": [3]}, {"checks": [{}]}])
-def test_a_record_that_cannot_be_shown_is_named(changed, copied, figures, tmp_path):
+def test_links_to_notebooks_lead_to_pages():
+    entry = of(paths.ROOT / "figures", "du2019-thm41-linear-rate")
+    text = "".join("".join(cell["source"]) for cell in cells(entry) if cell["cell_type"] == "markdown")
+    assert "](/claims/arora2019-thm31-linear-rate)" in text
+    assert ".ipynb)" not in text.replace(f"{entry.claim.id}-{entry.best.size}.ipynb", "")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"figures": {"../../x.png": []}}, {"figures": {3: []}}, {"checks": [{}]}, {"verdict": "splendid"}]
+)
+def test_a_record_that_cannot_be_shown_is_named(changed, copied, figures):
     copied(**changed)
-    with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json cannot be shown"):
-        write_sources(tmp_path / "source", figures)
+    with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json is not a readable record"):
+        records.load(figures)
 
 
-def test_a_record_that_its_run_did_not_write_is_no_page_and_one_of_other_sources_says_so(copied, figures, monkeypatch):
-    folder = copied(fingerprint="of other sources")
-    (entry,) = [e for e in records.load(figures) if e.spec.id == CLAIM]
-    assert entry.best.stale
-    page = pages.claim_page(
-        pages.environment(), entry, entry.best, pages.executed(entry.spec, entry.best), ("Arora", "", "")
-    )
-    assert "made from other sources than the present ones" in page
+def test_a_record_that_its_run_did_not_write_is_no_page_and_an_outdated_one_says_so(copied, figures, monkeypatch):
+    copied(fingerprint="of other sources")
+    entry = of(figures)
+    assert entry.best.outdated
+    assert "This record is outdated" in "".join(cells(entry)[0]["source"])
     monkeypatch.undo()
     with pytest.raises(ClaimError, match=rf"{CLAIM}/result.json is not what its run wrote"):
-        records.load(folder.parents[1])
+        records.load(figures)
+
+
+def test_an_undecided_check_is_marked_and_tables_can_be_downloaded(copied, figures):
+    folder = copied()
+    checks = json.loads((folder / "result.json").read_text())["checks"]
+    checks[0] |= {"outcome": "undecided", "interval": [0.5, 2.5]}
+    write(folder, checks=checks)
+    (folder / "more.csv").write_text("n,loss\n1,2\n")
+    soup = BeautifulSoup("".join(cells(of(figures))[0]["source"]), "html.parser")
+    assert [cell.text for cell in soup.select("td.undecided")] == ["undecided"]
+    assert "95 % intervals" in soup.select_one("table.checks caption").text
+    assert "more.csv" in [link.text for link in soup.select(".downloads a")]
 
 
 def test_two_builds_at_once_and_one_that_fails_leave_a_site(monkeypatch, tmp_path):
@@ -120,79 +161,82 @@ def test_two_builds_at_once_and_one_that_fails_leave_a_site(monkeypatch, tmp_pat
     monkeypatch.setattr(module, "write_sources", lambda *_: None)
     monkeypatch.setattr(module.subprocess, "run", sphinx)
     with ThreadPoolExecutor() as pool:
-        pages = [one.result() / "index.html" for one in [pool.submit(module.build, tmp_path) for _ in range(2)]]
-    assert (most, pages) == ([1, 1], [tmp_path / "html" / "index.html"] * 2)
+        built = [one.result() / "index.html" for one in [pool.submit(module.build, tmp_path) for _ in range(2)]]
+    assert (most, built) == ([1, 1], [tmp_path / "html" / "index.html"] * 2)
     code = 1
     with pytest.raises(RunFailed, match="a fault"):
         module.build(tmp_path)
-    assert pages[0].read_text() == "code 0"
+    assert built[0].read_text() == "code 0"
 
 
-def test_a_paper_without_a_text_is_an_error(monkeypatch, tmp_path):
+def test_a_paper_without_a_text_is_called_by_its_key(monkeypatch, tmp_path):
+    entries, env, key = records.load(paths.ROOT / "figures"), pages.environment(), CLAIM.partition("-")[0]
     monkeypatch.setattr(paths, "SITE", tmp_path)
-    with pytest.raises(OverparamError, match=r"papers/\w+\.md is missing"):
-        pages.papers()
+    texts = pages.papers()
+    assert texts[key] == (key, key, "")
+    text = pages.paper_page(env, key, texts[key], entries)
+    assert text.startswith(f"# {key}\n")
+    assert registry.claim(CLAIM).title in text
+
+
+def test_sources_are_written_also_where_nothing_has_been_run(figures, tmp_path):
+    """A new claim has a page with the outputs of its notebook, and every text can be filled."""
+    write_sources(tmp_path / "source", figures)
+    page = json.loads((tmp_path / "source" / "claims" / f"{CLAIM}.ipynb").read_text())["cells"]
+    assert show.NOT_RUN in "".join(page[0]["source"])
+    assert "every test run" in "".join(page[-1]["source"]).lower()
+    index = BeautifulSoup((tmp_path / "source" / "index.md").read_text(), "html.parser")
+    assert {cell.text for cell in index.select("#claims td .verdict")} == {show.NOT_RUN}
 
 
 def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     folder = copied()
     row = json.loads((folder / "result.json").read_text())["checks"][0]
-    unmeasured = next(c.name for c in checks.spec(CLAIM).checks if c.superseded_by)
     entries = records.load(figures)
-    verdict = next(entry.verdict for entry in entries if entry.spec.id == CLAIM)
-    env = pages.environment()
-    quoted = {"value": row["name"], "verdict": None, "link": "here"}
-    text = " | ".join(f'{{{{ {name}("{CLAIM}"{f", {last!r}" * bool(last)}) }}}}' for name, last in quoted.items())
-    shown = quotes.fill(env, "x.md", text, entries)
-    assert shown == f"{records.render.measured(row)} | {verdict} | [here](/claims/{CLAIM})"
-    assert f'src="../records/laptop/{CLAIM}/loss.png"' in quotes.fill(
-        env, "papers/x.md", f'{{{{ picture("{CLAIM}", "loss", "words", panel=1) }}}}', entries
-    )
+    given, home = quotes.Quotes(entries), quotes.Quotes(entries, "../")
+    verdict = next(entry.verdict for entry in entries if entry.claim.id == CLAIM)
+    calls = [f'value("{CLAIM}", "{row["name"]}")', f'verdict("{CLAIM}")', f'link("{CLAIM}", "here")', "deciding()"]
+    shown = quotes.fill("x.md", " | ".join(f"{{{{ {call} }}}}" for call in calls), given)
+    checks = sum(len(claim.checks) for claim in registry.registry().values())
+    assert shown == f"{findings.measured(row)} | {verdict} | [here](/claims/{CLAIM}) | {checks}"
+    assert quotes.fill("x.md", f'{{{{ value("{CLAIM}", "any", "desk") }}}}', given) == show.NOT_RUN
+    picture = f'{{{{ picture("{CLAIM}", "loss", "words", panel=1) }}}}'
+    assert f'src="../records/laptop/{CLAIM}/loss.png"' in quotes.fill("papers/x.md", picture, home)
     for wrong in (
         'value("arora2019-none", "a")',
         f'value("{CLAIM}", "none")',
         f'value("{CLAIM}", "none", "laptop")',
-        f'value("{CLAIM}", "{unmeasured}")',
         f'values("{CLAIM}")',
         f'statistic("{CLAIM}", "none", "a")',
+        f'statistic("{CLAIM}", "runs", "left", labels="none")',
     ):
         with pytest.raises(OverparamError, match=r"x\.md asks for what is not there"):
-            quotes.fill(env, "x.md", f"{{{{ {wrong} }}}}", entries)
-
-
-def test_a_page_has_its_parameters_once_as_they_were_run_and_its_first_figure_in_front(copied, figures):
-    folder = copied()
-    (folder / "another.png").write_bytes((folder / "loss.png").read_bytes())
-    record = json.loads((folder / "result.json").read_text())
-    (folder / "result.json").write_text(json.dumps(record | {"figures": ["another.png", "loss.png"]}))
-    env = pages.environment()
-    entry = next(entry for entry in records.load(figures) if entry.spec.id == CLAIM)
-    notebook = pages.executed(entry.spec, entry.best)
-    assert pages.first_figure(entry.best, notebook) == "loss.png"
-    cells = json.loads(pages.claim_page(env, entry, entry.best, notebook, ("Arora", "", "")))["cells"]
-    given = ["".join(cell["source"]) for cell in cells if "parameters" in "".join(cell["metadata"].get("tags", []))]
-    assert len(given) == 1
-    defined = {}
-    exec(given[0], defined)  # literals of ours
-    assert {name: defined[name] for name in record["parameters"]} == record["parameters"]
-    assert given[0].count("  # ") > len(record["parameters"]) / 2
+            quotes.fill("x.md", f"{{{{ {wrong} }}}}", given)
 
 
 def test_a_text_takes_the_mean_of_the_rows_that_it_names(copied, figures):
     folder = copied()
-    rows = "alpha,epoch,test,asked\n1,0,5,0\n1,9,2,2\n1,9,4,3\n2,9,7,56.3\n"
+    rows = "alpha,epoch,test,asked\n1,0,5,0\n1,9,2,2\n1,9,4,3\n2,12,7,56.3\n"
     (folder / "made.csv").write_text(rows)
-    entries = records.load(figures)
+    given = quotes.Quotes(records.load(figures))
     for call, wanted in (
         ('"test", alpha=1, epoch="last"', "3 ± 1.4"),
         ('"test", "max", epoch=0', "5"),
         ('"asked", "max", log10=True', r"$2\cdot10^{56}$"),
     ):
-        text = f'{{{{ statistic("{CLAIM}", "made", {call}) }}}}'
-        assert quotes.fill(pages.environment(), "x.md", text, entries) == wanted
+        assert quotes.fill("x.md", f'{{{{ statistic("{CLAIM}", "made", {call}) }}}}', given) == wanted
 
 
-def test_every_erratum_has_a_severity_and_is_listed_once_by_it(figures):
+def test_the_counts_of_a_paper_tell_its_kinds_apart():
+    """In Arora et al. there is one claim of our own, which is in no total of the paper."""
+    entries = records.load(paths.ROOT / "figures")
+    words = quotes.Quotes(entries).counts("arora2019")
+    for kind, (one, many) in show.KINDS.items():
+        count = sum((entry.claim.paper, entry.claim.kind) == ("arora2019", kind) for entry in entries)
+        assert re.search(rf"\b{count} {one if count == 1 else many} \(", words)
+
+
+def test_every_erratum_has_a_severity_and_is_listed_once_by_it():
     keys = list(pages.papers())
     files = {key: paths.NOTEBOOKS / "errata" / f"{key}.md" for key in keys}
     found = {key: re.findall(r"^\|.*", file.read_text(), re.MULTILINE) for key, file in files.items() if file.exists()}
@@ -203,14 +247,5 @@ def test_every_erratum_has_a_severity_and_is_listed_once_by_it(figures):
             assert marked.match(re.split(r"(?<!\\)\|", row)[3].strip()), f"{key}: {row}"
     listed = sum(len(errata.rows(keys, severity)) for severity in errata.SEVERITIES)
     assert listed == sum(map(len, lines.values()))
-
-
-def test_the_first_figure_is_found_by_a_name_that_is_filled_in(copied, figures):
-    folder = copied()
-    (folder / "loss-mnist.png").write_bytes((folder / "loss.png").read_bytes())
-    record = json.loads((folder / "result.json").read_text())
-    (folder / "result.json").write_text(json.dumps(record | {"figures": ["another.png", "loss-mnist.png"]}))
-    entry = next(entry for entry in records.load(figures) if entry.spec.id == CLAIM)
-    for name in ("loss-{data}", "{kind}-mnist"):
-        cells = [{"source": [f'claim.figure(fig, f"{name}")']}]
-        assert pages.first_figure(entry.best, {"cells": cells}) == "loss-mnist.png"
+    text = errata.lists(keys, records.load(paths.ROOT / "figures"), "##", dict.fromkeys(keys, "A"))
+    assert len(re.findall(r"^- ", text, re.MULTILINE)) == listed

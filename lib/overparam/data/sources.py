@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .. import paths
+from .. import settings
 from ..errors import DataCorrupt, DataUnavailable, ParameterError
 
 
@@ -78,7 +78,7 @@ def check(found):
         digests[path.name] = _sha256(path)
         if not _intact(found.name, path, found.files[path.name], digests[path.name]):
             what = f"{found.name}: {path} does not have the registered sha256"
-            if paths.CACHE not in path.parents:
+            if settings.data_cache not in path.parents:
                 raise DataCorrupt(f"{what}; it is not in the cache and stays as it is")
             aside = _set_aside(path)
             raise DataCorrupt(f"{what}; it was set aside as {aside}, and the next run fetches it anew")
@@ -95,13 +95,13 @@ def _set_aside(path):
 
 def _places(name):
     """(source, folder) in the order in which they are looked at."""
-    info, mirror = entry(name), paths.mirror()
+    info, mirror = entry(name), settings.data_mirror
     if info["kind"] == "synthetic":
         return []
     if "embedded" not in info:
-        return [("cache", paths.CACHE / name)] + ([("mirror", mirror / name)] if mirror else [])
+        return [("cache", settings.data_cache / name)] + ([("mirror", mirror / name)] if mirror else [])
     if not info["embedded"]:
-        return [("embedded", paths.DATA)]
+        return [("embedded", settings.data_embedded)]
     # find_spec locates the package without the second that importing scikit-learn takes
     package, *inside = info["embedded"].split("/")
     return [("embedded", Path(importlib.util.find_spec(package).submodule_search_locations[0], *inside))]
@@ -131,7 +131,7 @@ def _intact(name, path, info, digest):
 
 def _downloaded(name):
     """The files in the cache, as Found, after those that lack there were downloaded."""
-    info, folder = entry(name), paths.CACHE / name
+    info, folder = entry(name), settings.data_cache / name
     if "urls" not in info:
         ((_, folder),) = _places(name)
         raise DataUnavailable(f"{name} is not in {folder}: reinstall what that folder belongs to")
@@ -183,12 +183,12 @@ def _download_from(url, name, path):
 
 
 def _unavailable(name, file, reasons):
-    info, mirror = entry(name), paths.mirror()
+    info, mirror = entry(name), settings.data_mirror
     looked = f"{mirror / name} (OVERPARAM_DATA)" if mirror else "a mirror (OVERPARAM_DATA is not set)"
     instead = info.get("embedded_alternative")
     instead = f" A small embedded set, to be asked for by its own name: {instead!r}." if instead else ""
     return (
-        f"{name} is neither in {paths.CACHE / name} nor in {looked}, and {file} could not be downloaded"
+        f"{name} is neither in {settings.data_cache / name} nor in {looked}, and {file} could not be downloaded"
         f" ({'; '.join(reasons)}).\nTo provide it: `overparam data fetch {name}` with a network; or put"
         f" {', '.join(info['files'])} into that cache folder by hand; or set OVERPARAM_DATA to a folder"
         f" with {name}/.{instead}"

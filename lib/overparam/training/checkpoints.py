@@ -19,6 +19,7 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
 
+from .. import settings
 from ..errors import ParameterError
 
 SHARE = 30  # a save waits until at least so many times what the last one took has passed
@@ -30,7 +31,7 @@ _stop = threading.Event()
 class Checkpoint:
     """Checkpoints of the runs of one training: open states as `<stem>-<run>.safetensors`.
 
-    stem: path without suffix; every: seconds between two saves of a run (default: OVERPARAM_CHECKPOINT_SECONDS, or 30),
+    stem: path without suffix; every: seconds between two saves of a run (default: `settings.checkpoint_seconds`),
     and longer where a save takes long; 0: after every step. finished: the folder (`claim.runs`) where finished runs,
     their curves and logs alone, are kept as `<stem>-<key>.safetensors` by what they were computed from, for later
     sittings and other machines; without one they lie where the open states do.
@@ -39,14 +40,9 @@ class Checkpoint:
 
     def __init__(self, stem, every=None, finished=None):
         self.stem, self._saved, self._took = Path(stem), {}, 0.0
-        given = (os.environ.get("OVERPARAM_CHECKPOINT_SECONDS") or "30") if every is None else every
-        try:
-            self.every = float(given)
-            if not self.every >= 0:
-                raise ValueError
-        except ValueError as error:
-            what = f"OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds, not {given!r}"
-            raise ParameterError(what) from error
+        self.every = settings.checkpoint_seconds if every is None else float(every)
+        if not self.every >= 0:
+            raise ParameterError(f"every = {every!r} is not a number of seconds")
         self.finished = finished
 
     def path(self, run):
@@ -115,14 +111,14 @@ def _digest(key, step, tensors):
     return training_key([key, step, sorted(tensors)], [tensors[name] for name in sorted(tensors)])
 
 
-def training_key(settings, tensors):
-    """A digest of everything that a run's course depends on: settings (JSON), tensors (shape, dtype, bytes), and code.
+def training_key(values, tensors):
+    """A digest of everything that a run's course depends on: values (JSON), tensors (shape, dtype, bytes), and code.
 
-    The code is the library's, by OVERPARAM_FINGERPRINT_CODE where that is set, torch's, by its version, and all that
+    The code is the library's, by `settings.checkpoint_code`, torch's, by its version, and all that
     the notebook has run so far but its parameters. The number of threads decides how sums round.
     """
-    code = [os.environ.get("OVERPARAM_FINGERPRINT_CODE", ""), torch.__version__, torch.get_num_threads(), *_ran()]
-    digest = hashlib.sha256(json.dumps([settings, code], sort_keys=True).encode())
+    code = [settings.checkpoint_code, torch.__version__, torch.get_num_threads(), *_ran()]
+    digest = hashlib.sha256(json.dumps([values, code], sort_keys=True).encode())
     for t in tensors:
         digest.update(f"{tuple(t.shape)}{t.dtype}".encode())
         digest.update(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
@@ -149,7 +145,7 @@ def _without_comments(cell):
 
 def seen_by(*things):
     """(code, numbers and words; tensors) of functions and values, and of what they refer to, for a `training_key`."""
-    settings, tensors, todo, done = [], [], list(things), set()
+    values, tensors, todo, done = [], [], list(things), set()
     spaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
     for thing in todo:  # which grows
         if isinstance(thing, torch.Tensor):
@@ -157,7 +153,7 @@ def seen_by(*things):
         elif isinstance(thing, np.ndarray) and thing.dtype.kind in "biuf":
             tensors.append(torch.tensor(thing))
         elif thing is None or isinstance(thing, bool | int | float | complex | str | np.generic):
-            settings.append(repr(thing))
+            values.append(repr(thing))
         elif id(thing) in done:
             continue
         elif isinstance(thing, dict):
@@ -169,16 +165,16 @@ def seen_by(*things):
         elif inspect.ismethod(thing):
             todo.append(thing.__func__)
         elif inspect.isbuiltin(thing) or inspect.isclass(thing):
-            settings.append(thing.__qualname__)
+            values.append(thing.__qualname__)
         elif inspect.isfunction(thing):
-            settings.append(thing.__qualname__)
+            values.append(thing.__qualname__)
             found = inspect.getclosurevars(thing)
             todo += [thing.__defaults__, thing.__kwdefaults__, found.nonlocals]
             if any(thing.__globals__ is space for space in spaces):  # the library's code is known as a whole
-                settings += _bytecode(thing.__code__)
+                values += _bytecode(thing.__code__)
                 todo.append(found.globals)
         done.add(id(thing))
-    return settings, tensors
+    return values, tensors
 
 
 def _bytecode(code):

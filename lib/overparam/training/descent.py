@@ -1,6 +1,5 @@
 """Gradient descent over a run axis, on all examples, shuffled batches or random subsets: one loop for all of them."""
 
-import os
 import sys
 from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,7 @@ from functools import lru_cache, partial
 import torch
 from tqdm import tqdm
 
-from .. import memory
+from .. import memory, settings
 from ..errors import ParameterError, TrainingDiverged
 from .checkpoints import deferred_interrupts, seen_by, stop_if_asked, training_key
 from .precision import fast_products
@@ -165,7 +164,7 @@ def _descend(training, run):
         due = {name: value for name, value in log.items() if k in times[name]}
         logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in due.items()})
 
-    shown = sys.stderr.isatty() or os.environ.get("OVERPARAM_PROGRESS") == "1"  # while a long loop runs
+    shown = sys.stderr.isatty() or settings.progress  # while a long loop runs
     line = {"initial": first, "total": training.steps + 1, "delay": 5, "leave": False, "disable": not shown}
     with deferred_interrupts():
         for k in tqdm(range(first, training.steps + 1), **line):
@@ -222,10 +221,10 @@ def subset(n, batch, seed, step):
 def _key(training, run, descent, loss, tensors):
     """What a run's course depends on: what its net was drawn as, its loss, its steps, and what its logs look at."""
     eta, kinds = training.eta if run is None else training.eta[run], [type(descent).__name__, type(loss).__name__]
-    settings = [*kinds, eta.tolist(), training.steps, str(training.looks), training.batches, training.at]
+    asked = [*kinds, eta.tolist(), training.steps, str(training.looks), training.batches, training.at]
     logs = [training.log[name] for name in sorted(training.log)]
     numbers, seen = seen_by(*logs, vars(loss), descent.fixed)
-    return training_key([settings, numbers], [training.x, *tensors.values(), *seen])
+    return training_key([asked, numbers], [training.x, *tensors.values(), *seen])
 
 
 def _times(names, at, last):

@@ -1,0 +1,120 @@
+"""Run the batch: many notebooks side by side through Snakemake, on this machine or as jobs of a cluster."""
+
+import argparse
+import contextlib
+import getpass
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from overparam.errors import ParameterError
+
+from . import paths
+from .errors import RunFailed
+from .runner import PATIENCE, within_limits, writable
+
+KILLED = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
+# Snakemake and its jobs end with the process that holds the other end of this shell's standard input, however it ends.
+TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'
+
+
+def run(profile, stems, cores=None, extra=(), on_event=print):
+    """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra` names its executor.
+
+    cores: CPU cores, or jobs at once on a cluster (default: all); extra: further arguments for Snakemake.
+    `on_event` gets how each notebook ended, {claim, verdict or error, seconds}, and other lines as {text}.
+    Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are kept.
+    """
+    where = _where(extra, len(stems), cores)
+    logs = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
+    within_limits()
+    writable(paths.FIGURES / profile)
+    writable(paths.LOGS)
+    for log in logs.values():
+        log.unlink(missing_ok=True)
+    command = [
+        sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT),
+        "--keep-going", "--nolock", "--rerun-incomplete", "--forcerun", "notebook",
+        "--config", f"profile={profile}", f"claims={','.join(stems)}", *where, *extra,
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        ["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True, env=os.environ | _home(),
+    )  # fmt: skip
+    told, stopped = {}, threading.Event()
+
+    def pass_on():
+        for line in process.stdout:
+            if not stopped.is_set():
+                on_event({"text": line.rstrip()})
+
+    said = threading.Thread(target=pass_on, daemon=True)
+    said.start()
+    try:
+        while process.poll() is None:
+            time.sleep(0.2)
+            _tell(logs, told, on_event)
+    except BaseException:
+        stopped.set()  # what processes say of an interrupt is nothing for a reader
+        _stop(process)
+        raise
+    process.stdin.close()  # which ends its watcher
+    said.join()
+    _tell(logs, told, on_event)
+    if process.returncode and not any(log.exists() for log in logs.values()):
+        raise RunFailed("Snakemake could start no notebook; `--quiet host` after `--` shows its messages")
+    for stem in logs.keys() - told.keys() if process.returncode else ():
+        killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
+        on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
+    return [stem for stem in stems if "verdict" not in told.get(stem, {})] if process.returncode else []
+
+
+def _where(extra, count, cores):
+    """Snakemake's arguments for the place: this machine's cores, or a cluster that may write to a slow file system."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--executor", "-e", default="local")
+    name = parser.parse_known_args(list(extra))[0].executor
+    if name == "local":
+        return ["--cores", str(cores or os.cpu_count()), "--resources", "gpu=1", "--quiet", "all"]
+    if not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
+        raise ParameterError(f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment")
+    return ["--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60", "--quiet", "host", "reason"]
+
+
+def _home():
+    """Another home and name for Snakemake, and another place for its cache, where there is none or it is read-only."""
+    try:
+        getpass.getuser()
+        writable(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"))
+    except (RunFailed, RuntimeError, KeyError, OSError):
+        return {"XDG_CACHE_HOME": str(paths.LOGS / "cache"), "HOME": str(paths.LOGS), "LOGNAME": str(os.getuid())}
+    return {}
+
+
+def _tell(logs, told, on_event):
+    """Hand on what the jobs have said of their ends since the last look, and note it in `told`."""
+    for stem, log in logs.items():
+        try:
+            event = json.loads(log.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # not begun, or not ended
+            continue
+        known = told.get(stem, {})
+        if any(event.get(key) != known.get(key) for key in ("verdict", "error")):  # not each trial that fails alike
+            told[stem] = event
+            on_event(event)
+
+
+def _stop(process):
+    """Interrupt Snakemake and its jobs, which cancels those of a cluster as well; after a while end them by force."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE + 10)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,283 @@
+"""The page's side of a claim: a notebook hands in what it measured, draws and says; the verdict is computed.
+
+A notebook opens one `Claim` per claim that it serves, and ends with `report()`, which writes
+`figures/<size>/<claim id>/` and shows the verdict.
+"""
+
+import base64
+import datetime
+import inspect
+import io
+import json
+import lzma
+import re
+import resource
+import sys
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+from overparam import memory, settings
+from overparam.errors import ParameterError
+
+from . import files, fingerprints, paths, registry, render, rule
+from . import run as runs
+from .errors import ClaimError
+from .parameters import validated
+from .values import finite, measured, prepared, significant, tidy
+
+LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
+_NAME = re.compile(r"[\w-]+", re.ASCII)
+_shown = weakref.WeakSet()  # figures that serve several claims are shown once
+
+
+class Claim:
+    """The record of one claim, from its parameters to `result.json`.
+
+    `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
+    namespace, validates them, resolves the device and sets the seeds. Where they are not those of the size, the
+    record goes to a folder of its own in `figures/custom/`. Trainings save themselves in `checkpoints`, which the
+    report removes, and finished ones at desk and paper size in `runs`, which stays.
+    """
+
+    def __init__(self, claim_id, namespace):
+        runs.apply_environment()
+        self._run = runs.present()
+        self.id, self.spec = claim_id, registry.claim(claim_id)
+        self.profile = namespace.get("profile", "smoke")
+        reference = registry.parameters_at(claim_id, self.profile)
+        if missing := set(reference) - set(namespace):
+            raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
+        given = {name: namespace[name] for name in reference}
+        self.parameters = validated(given, reference, self.spec.page.ranges)
+        self._changed = registry.changed(self.parameters, reference)
+        where = registry.folder(self.profile, self._changed)
+        self.folder = Path(self._run.figures) / where / claim_id
+        self.checkpoints = paths.LOGS / "checkpoints" / where / claim_id
+        finished = Path(self._run.finished) if self._run.finished else self.folder / "runs"
+        self.runs = finished if where in ("desk", "paper") else None
+        self._resumed = any(any(place.rglob("*.safetensors")) for place in self._saved_places())
+        self.device, self.seeds = prepared(self.parameters)
+        self._prepare_library()
+        self._started = time.perf_counter()
+        self._checks, self._metrics, self._series, self._files, self._figures = {}, {}, {}, {}, {}
+        self._data, self._said, self._unmet, self._conditions = [], [], [], None
+
+    def _saved_places(self):
+        served = [claim.id for claim in registry.served(self.spec.page.id)]
+        places = [self.checkpoints.with_name(name) for name in served]
+        return [*places, self.runs] if self.runs else places
+
+    def _prepare_library(self):
+        """Check that the sources are those of the run, name them to checkpoints, and see that memory suffices."""
+        notebook = self.spec.page.notebook
+        if self._run.sources and self._run.sources != fingerprints.settled(notebook):
+            raise ClaimError(f"{self.id}: sources were written to since its run began; run it again")
+        settings.checkpoint_code = fingerprints.library(notebook)
+        resources = registry.size_of(self.id, self.profile).resources
+        needs_gpu = self.device.type == "cpu" and resources.get("gpu")
+        if not (self._changed or needs_gpu):
+            what = f"{self.spec.page.id} at {self.profile} size"
+            memory.require(resources["memory_mb"] * 2**20, what, self.device)
+
+    def data(self, dataset):
+        """Note a loaded data set in the record, and hand it back."""
+        row = {key: getattr(dataset, key) for key in ("name", "source", "stand_in", "sha256")}
+        if row not in self._data:
+            self._data.append(row)
+        return dataset
+
+    def metric(self, name, value, paper=None):
+        """Record a number, or a sample with one number per seed, beside the paper's value where it prints one.
+
+        It is reported only, and decides nothing. Raises ClaimError for anything but numbers.
+        """
+        mean, interval, n = self._measured(value, "mean")
+        printed = None if paper is None else finite(paper)
+        self._metrics[name] = {"value": mean, "interval": interval, "n": n, "paper": printed}
+
+    def keep(self, frame, name="runs"):
+        """Store a tidy pandas table with the record, and hand it back as stored: floats have six significant digits.
+
+        It is `<name>.csv`, compressed to `<name>.csv.xz` above 300 kB. A named index becomes columns.
+        Raises ClaimError for a cell that is neither a number, nor a word, nor a truth value.
+        """
+        if not _NAME.fullmatch(name) or {f"{name}.csv", f"{name}.csv.xz"} & self._files.keys():
+            raise ClaimError(f"{self.id}: a table has a name of its own in letters, digits, - and _, not {name!r}")
+        frame = tidy(frame)
+        try:
+            text = frame.to_csv(index=False, lineterminator="\n").encode()
+        except UnicodeEncodeError as error:
+            raise ClaimError(f"{self.id}: the table {name!r} holds words that no UTF-8 can hold") from error
+        if len(text) <= LEGIBLE:
+            self._files[f"{name}.csv"] = text
+        else:
+            self._files[f"{name}.csv.xz"] = lzma.compress(text)
+        return frame
+
+    def series(self, /, **arrays):
+        """Record plotted arrays, rounded to six significant digits, for `series.npz`. Raises ClaimError for objects."""
+        for name, array in arrays.items():
+            array = np.asarray(array)
+            reserved = name in ("file", "allow_pickle") or name.endswith(".npy") or not name.isprintable()
+            if reserved or array.dtype.kind not in "biufcU":  # else numpy would take a pickle, or lose the name
+                raise ClaimError(f"{self.id}: the series {name!r} of {array.dtype} cannot be stored")
+            self._series[name] = significant(array)
+
+    def figure(self, fig, name):
+        """Draw a figure once: the picture that is shown is `<name>.png` of the record. It is closed then."""
+        import matplotlib.pyplot as plt
+
+        if not _NAME.fullmatch(name):
+            raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
+        content = self._files[f"{name}.png"] = files.png(fig)
+        self._figures[f"{name}.png"] = files.panels(fig)
+        if fig not in _shown:
+            picture = {"image/png": base64.b64encode(content).decode(), "text/plain": repr(fig)}
+            size = {"width": round(100 * fig.get_figwidth())}
+            _show(picture, {"image/png": size, "overparam": {"figure": f"{name}.png"}})
+            _shown.add(fig)
+        plt.close(fig)
+
+    def say(self, text):
+        """Show Markdown on the page, and add its paragraphs to what the record says."""
+        text = inspect.cleandoc(text).strip()
+        if not text:
+            raise ClaimError(f"{self.id}: there is nothing to say")
+        self._said += re.split(r"\n\s*\n", text)
+        _show({"text/markdown": text, "text/plain": text})
+
+    def require(self, condition, reason):
+        """Where a condition is not met, the claim is not tested at this size, for this reason: a sentence's middle."""
+        if not condition:
+            self._unmet.append(reason)
+
+    def conditions(self, factor, text):
+        """State by which factor the worst of a theorem's own conditions is missed where it is measured; met up to 1.
+
+        text: which condition, with all hidden constants 1, in a sentence.
+        """
+        self._conditions = {"factor": finite(factor), "text": text}
+
+    def verify(self, name, value, holds):
+        """Test our own computation: raises ClaimError where a number, or the mean of a sample, does not satisfy it.
+
+        holds: as of a registered check, such as "<= 1e-9".
+        """
+        satisfied, _ = rule.requirement(holds)
+        found = self._measured(value, "mean")[0]
+        if found is None or not satisfied(found):
+            raise ClaimError(f"{self.id}: our own computation is wrong: {name} is {found}, and {holds} was required")
+
+    def check(self, name, value):
+        """Measure a registered check: `value` is a number, or a sample with one number per seed.
+
+        Of a sample the registered statistic is judged with its 95 % interval: the mean (Student's t), the median (the
+        sign test's, of six values at least), or the share of truth values (Clopper and Pearson's). The check holds
+        where the whole interval satisfies it, fails where no point of it does, and is undecided otherwise, also where
+        a mean comes of a single value. Raises ClaimError for a check that is not registered, or given twice. One that
+        is registered for other sizes is left out.
+        """
+        check = next((check for check in self.spec.checks if check.name == name), None)
+        if check is None or name in self._checks:
+            raise ClaimError(f"{self.id}: check {name!r} is {'given twice' if check else 'not registered'}")
+        found, interval, n = self._measured(value, check.statistic)
+        row = {"name": name, "holds": check.holds, "statistic": check.statistic, "paper": check.paper}
+        row |= {"value": found, "interval": interval, "n": n, "outcome": check.outcome(found, interval)}
+        self._checks[name] = row
+
+    def _measured(self, value, statistic):
+        """(value, [low, high] or None, number of values) of a number or of a sample's statistic, as JSON has them."""
+        value, low, high, n = measured(value, statistic)
+        if n is None:
+            return finite(value), None, None
+        return finite(value), [finite(low), finite(high)], n
+
+    def report(self):
+        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a check is missing."""
+        asked = [check.name for check in self.spec.asked(self.profile)]
+        missing = [name for name in asked if name not in self._checks]
+        if missing and not self._unmet:
+            raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
+        rows = [self._checks[name] for name in asked if name in self._checks]
+        if self._changed:
+            values = self._reference()
+            rows = [row | {"reference": values.get(row["name"])} for row in rows]
+        outcomes = [] if self._unmet else [row["outcome"] for row in rows]
+        record = {
+            "claim": self.id,
+            "kind": self.spec.kind,
+            "notebook": self.spec.page.id,
+            "profile": "custom" if self._changed else self.profile,
+            "parameters": self.parameters,
+            **({"changed": self._changed} if self._changed else {}),
+            "verdict": rule.verdict(self.spec.kind, outcomes),
+            "unmet": self._unmet,
+            "conditions": self._conditions,
+            "checks": rows,
+            "said": self._said,
+            "metrics": self._metrics,
+            "series": sorted(self._series),
+            "tables": sorted(name for name in self._files if ".csv" in name),
+            "figures": self._figures,
+            "seeds": self.seeds,
+            "data": self._data,
+            "date": str(datetime.date.today()),
+            "seconds": max(0.001, round(time.perf_counter() - self._started, 3)),
+            "resumed": self._resumed,
+            **self._machine(),
+            "versions": fingerprints.versions(),
+            "git": fingerprints.git_revision(),
+            "fingerprint": self._run.fingerprint,
+        }
+        self._write(record)
+        if self._run.fingerprint is None:  # nobody is there to keep the checkpoints until the whole run has ended well
+            files.forget(self.checkpoints)
+        shown = {"text/markdown": render.markdown(self.spec, record), "text/plain": render.plain(self.spec, record)}
+        _show(shown, {"ledger": {"report": self.id}})
+
+    def _reference(self):
+        """{check: value} in the record with the size's own parameters; empty where that has not been run here."""
+        path = Path(self._run.references) / self.profile / self.id / "result.json"
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            return {row["name"]: row["value"] for row in stored["checks"]}
+        except (OSError, ValueError, LookupError, TypeError):
+            return {}
+
+    def _machine(self):
+        """The device, and the most memory that was in use on it."""
+        import torch
+
+        if self.device.type == "cuda":
+            peak, name = torch.cuda.max_memory_allocated(self.device), torch.cuda.get_device_name(self.device)
+            return {"peak_bytes": peak, "device": name}
+        fast = torch.backends.mkldnn.matmul.fp32_precision == "bf16"
+        name = f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return {"peak_bytes": peak, "device": name + (", float32 products by oneDNN" if fast else "")}
+
+    def _write(self, record):
+        """Figures, tables and series first, result.json last."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._series:
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, **dict(sorted(self._series.items())))
+            self._files["series.npz"] = buffer.getvalue()
+        record_file = {"result.json": (json.dumps(record, indent=1) + "\n").encode()}
+        contents = self._files | record_file
+        files.write_together({self.folder / name: content for name, content in contents.items()})
+        for old in self.folder.iterdir():
+            if old.suffix in files.KEPT and old.name not in self._files:
+                old.unlink()
+
+
+def _show(data, metadata=None):
+    """Show {MIME type: content} in a notebook; outside of one, print its text."""
+    shell = sys.modules.get("IPython")
+    if shell is not None and shell.get_ipython() is not None:
+        shell.display.display(data, raw=True, metadata=metadata or {})
+    else:
+        print(data["text/plain"])

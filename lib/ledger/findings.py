@@ -1,0 +1,119 @@
+"""Findings: sentences registered with a claim, whose numbers are quoted from its record."""
+
+import math
+import re
+
+import jinja2
+import pandas as pd
+
+from .errors import ClaimError
+
+ROUNDING = 1e-12  # what rounding leaves of zero differs between machines
+
+
+def spoken(value, digits=3):
+    r"""A number as a sentence has it.
+
+    >>> spoken(6932.1), spoken(1.24e-8), spoken(0.5)
+    ('6,930', '$1.24\\cdot10^{-8}$', '0.5')
+    """
+    if value is None:
+        return "not measured"
+    if 0 < abs(value) < ROUNDING:
+        return "0 up to rounding"
+    text = f"{value:.{digits}g}"
+    if abs(value) < 1e7 and (abs(value) >= 1000 or "e+" in text):
+        return f"{float(text):,.0f}"
+    power = re.fullmatch(r"(-?[\d.]+)e([+-]\d+)", text)
+    return f"${power[1]}\\cdot10^{{{int(power[2])}}}$" if power else text
+
+
+def measured(row):
+    """What was measured, with the 95 % interval where there is a bounded one: 2.87 ± 0.8, or 0.9 (0.81 to 0.95)."""
+    shown = spoken(row["value"])
+    low, high = row.get("interval") or (None, None)
+    if None in (row["value"], low, high) or low == high:
+        return shown
+    above, below = high - row["value"], row["value"] - low
+    if math.isclose(above, below, rel_tol=1e-6, abs_tol=1e-300):
+        return f"{shown} ± {spoken(above, 2)}"
+    return f"{shown} ({spoken(low)} to {spoken(high)})"
+
+
+class Quotes:
+    """What a text can quote of one claim's record, which lies in a folder with its tables."""
+
+    def __init__(self, record, folder):
+        self.record, self.folder = record, folder
+
+    def value(self, name):
+        """A check's or a recorded number's value with its interval."""
+        rows = {row["name"]: row for row in self.record["checks"]} | self.record["metrics"]
+        if name not in rows:
+            raise LookupError(f"there is no check or number {name!r}")
+        return measured(rows[name])
+
+    def column(self, table, column, how="mean", log10=False, **where):
+        """A number from a kept table: `how` of a column over the rows in which other columns have the given values.
+
+        log10: the column holds decimal logarithms.
+        """
+        rows = self._table(table)
+        for name, wanted in where.items():
+            if name not in rows:
+                raise LookupError(f"the table {table!r} has no column {name!r}")
+            rows = rows[rows[name] == wanted]
+        if column not in rows or not len(rows):
+            raise LookupError(f"the table {table!r} has no column {column!r} with {where}")
+        number = float(rows[column].agg(how))
+        return spoken(10**number if log10 else number)
+
+    def _table(self, name):
+        for suffix in (".csv", ".csv.xz"):
+            if (self.folder / f"{name}{suffix}").exists():
+                return pd.read_csv(self.folder / f"{name}{suffix}")
+        raise LookupError(f"there is no table {name!r}")
+
+
+def finding(claim, record, folder):
+    """A claim's finding as Markdown; a plain generated sentence where none was written for this record.
+
+    Raises ClaimError where the finding quotes what is not there.
+    """
+    written = claim.finding
+    if written is None or not speaks_of(written, record):
+        return generated(record)
+    quotes = Quotes(record, folder)
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    try:
+        filled = environment.from_string(written.text).render(value=quotes.value, column=quotes.column)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, jinja2.TemplateError) as error:
+        file, reason = claim.page.file, " ".join(str(error).split())
+        raise ClaimError(f"{file.parent.name}/{file.name}, {claim.id}, finding.text: {reason}") from error
+    return " ".join(filled.split())
+
+
+def speaks_of(finding, record):
+    """Whether a finding was written for a record of this size and verdict, with its reference parameters."""
+    return finding.of == f"{record['profile']}, {record['verdict']}"
+
+
+def generated(record):
+    """How many checks hold, as a sentence."""
+    outcomes = [row["outcome"] for row in record["checks"]]
+    held, undecided = outcomes.count("holds"), outcomes.count("undecided")
+    if record["unmet"]:
+        return f"Not tested: {'; '.join(record['unmet'])}."
+    if not outcomes:
+        return "No check is asked at this size."
+    words = f"{held} of {len(outcomes)} check{'s' * (len(outcomes) > 1)} hold{'s' * (held == 1)}"
+    return words + (f", {undecided} {'are' if undecided > 1 else 'is'} undecided." if undecided else ".")
+
+
+def opening(text, enough=160):
+    """The first sentences of a finding, for a cell of a table: as many as it takes to fill `enough` characters."""
+    sentences, kept = re.split(r"(?<=[.!?])\s+(?=[A-Z$])", text.strip()), ""
+    for sentence in sentences:
+        if len(kept) < enough:
+            kept = f"{kept} {sentence}".strip()
+    return kept

@@ -1,0 +1,160 @@
+"""Where a result comes from: versions, machine, git revision, and a fingerprint of everything that it depends on."""
+
+import ast
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import overparam
+
+from . import paths
+
+PACKAGE = Path(overparam.__file__).resolve().parent
+VALUES = Path(__file__).with_name("values.py")  # of this package, the module that decides the values of a record
+# These change no number: messages, the memory that may be used, and where files lie.
+NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.settings"}
+_VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
+
+
+def versions():
+    """Versions of Python and of the libraries that a number can depend on."""
+    installed = {name: importlib.metadata.version(name) for name in _VERSIONED}
+    return {"python": platform.python_version(), **installed}
+
+
+def git_revision():
+    """The commit, with `-dirty` where files other than figures differ from it or are new; None outside a checkout."""
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    if commit is None or Path(_git("rev-parse", "--show-toplevel")).resolve() != paths.ROOT:  # another project's
+        return None
+    changed = _git("status", "--porcelain", "--", ".", ":(exclude)figures")
+    return commit + ("-dirty" if changed else "")
+
+
+def _git(*words):
+    command, others = ["git", "-C", str(paths.ROOT), *words], ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    environment = {name: value for name, value in os.environ.items() if name not in others}  # of a hook that runs us
+    try:
+        out = subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return out.stdout.strip() if out.returncode == 0 else None
+
+
+def fingerprint(notebook, parameters, deciding):
+    """A digest of all that a notebook's record depends on, by content and not by file times.
+
+    parameters: the size's values; deciding: what decides of the checks (`registry.deciding`); the notebook's code; the
+    code of every module of the library that it imports, directly or through others; the registered data sets that
+    this code names. Prose, comments and docstrings do not count.
+    """
+    decided = json.dumps([parameters, deciding], sort_keys=True, default=str)
+    code = [_notebook_code(notebook), _code(VALUES), *map(_code, modules(notebook).values())]
+    text = "\n".join(code)
+    data_sets = [table for name, table in _data_sets().items() if name in text + decided]
+    return hashlib.sha256("\n".join([decided, text, *data_sets]).encode()).hexdigest()
+
+
+def library(notebook):
+    """A digest of the library alone, as far as a notebook imports it: trainings go on while it stays the same."""
+    return hashlib.sha256("\n".join(map(_code, modules(notebook).values())).encode()).hexdigest()
+
+
+def refresh():
+    """Forget what was read of the sources."""
+    for known in (_stripped, _imports, _file, _data_sets):
+        known.cache_clear()
+
+
+def state(notebook):
+    """A digest of where all sources lie and when each was written last: whether somebody writes while they are read."""
+    tables = [*Path(notebook).parent.glob("*.toml"), *PACKAGE.rglob("*.toml")]
+    files = sorted([Path(notebook), VALUES, *tables, *PACKAGE.rglob("*.py")])
+    found = [(file, file.stat()) for file in files]
+    written = [[str(file), status.st_ctime_ns, status.st_ino] for file, status in found]
+    return hashlib.sha256(json.dumps(written).encode()).hexdigest()
+
+
+def settled(notebook):
+    """The `state` once all modules that a notebook uses are imported: what is written later changes nothing."""
+    for module in modules(notebook):
+        importlib.import_module(module)
+    return state(notebook)
+
+
+def modules(notebook):
+    """{dotted name: file} of the library's modules that a notebook imports, directly or through others, sorted."""
+    found, new = {}, _imports(_notebook_code(notebook), "")
+    while new:
+        found |= {name: _file(name) for name in new}
+        inner = [_imports(_code(_file(name)), _package(name)) for name in new]
+        new = set().union(*inner) - found.keys()
+    return {name: found[name] for name in sorted(found) if name not in NEUTRAL}
+
+
+@cache
+def _imports(code, package):
+    """Names of the library's modules that a piece of code imports, with the packages around them."""
+    names = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+    outer = {".".join(name.split(".")[:k]) for name in names for k in range(1, name.count(".") + 2)}
+    return {name for name in outer if name.split(".")[0] == PACKAGE.name and _file(name)}
+
+
+@cache
+def _file(name):
+    """The file of a module of the library, or None."""
+    place = PACKAGE.parent.joinpath(*name.split("."))
+    files = [place.with_suffix(".py"), place / "__init__.py"]
+    return next((file for file in files if file.is_file()), None)
+
+
+def _package(name):
+    return name if _file(name).stem == "__init__" else name.rpartition(".")[0]
+
+
+def _notebook_code(notebook):
+    """The code of a notebook without the cell of parameters, comments and docstrings."""
+    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in code if "parameters" not in cell["metadata"].get("tags", [])]
+    return _stripped("\n".join(sources))
+
+
+def _code(file):
+    """A module's code without comments and docstrings."""
+    return _stripped(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _stripped(source):
+    return ast.unparse(_without_docstrings(ast.parse(source)))
+
+
+def _without_docstrings(tree):
+    nodes = [tree]
+    for node in nodes:  # statements alone: most of a tree lies in their expressions
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            nodes += getattr(node, block, [])
+    return tree
+
+
+@cache
+def _data_sets():
+    """{name: what the registry says of a data set}."""
+    tables = tomllib.loads((PACKAGE / "data" / "registry.toml").read_text(encoding="utf-8"))
+    return {name: json.dumps(table, sort_keys=True) for name, table in tables.items()}

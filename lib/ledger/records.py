@@ -1,0 +1,179 @@
+"""Stored records: reading them, whether they are what the present sources give, and whether anybody touched them."""
+
+import hashlib
+import json
+import re
+
+from overparam.errors import OverparamError, ParameterError
+
+from . import fingerprints, paths, references, registry, rule
+from .errors import ClaimError
+from .parameters import notebook_parameters, validated
+
+COMMITTED = rule.SIZES[1:]  # whose records are kept in the repository
+LONG = ("desk", "paper")  # sizes whose runs take hours
+_FILE = re.compile(r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII)  # names are parts of addresses
+_ALL_VERDICTS = {rule.NOT_TESTED}.union(*rule.VERDICTS.values())
+
+
+def plan(claim_id, size, overrides=None):
+    """(Claim, parameters, folder) of a run; the folder is the size, with other values one of `custom`.
+
+    Raises ParameterError for a parameter that is unknown, of the wrong type or out of its range.
+    """
+    claim = registry.claim(claim_id)
+    reference = registry.parameters_at(claim_id, size)
+    given = validated(overrides or {}, notebook_parameters(claim.page.notebook), claim.page.ranges)
+    if given.get("profile", size) != size:
+        raise ParameterError("choose the profile with --profile, not as a parameter")
+    parameters = {**reference, **given}
+    return claim, parameters, registry.folder(size, registry.changed(parameters, reference))
+
+
+def fingerprint(claim_id, size, overrides=None):
+    """The fingerprint that the record of a claim has if nothing that it depends on has changed."""
+    claim, parameters, _ = plan(claim_id, size, overrides)
+    settings = {name: value for name, value in parameters.items() if name != "device"}
+    notebook = claim.page.notebook
+    try:
+        return fingerprints.fingerprint(notebook, settings, registry.deciding(claim.page.id))
+    except (SyntaxError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+        raise ClaimError(f"{notebook}, or what it imports of the library, is not readable code: {error}") from error
+
+
+def load(claim_id, folder, figures=None):
+    """The record of a claim in a folder such as "laptop", or None. Raises ClaimError where it is not readable."""
+    path = (figures or paths.FIGURES) / folder / claim_id / "result.json"
+    try:
+        return complete(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"[:300].replace("\n", " ")
+        raise ClaimError(f"{path} is not a readable record ({reason}); delete it and run the claim again") from error
+
+
+def complete(record):
+    """The record, if it has what is shown of records. Raises ValueError, LookupError or TypeError otherwise."""
+    if record["verdict"] not in _ALL_VERDICTS:
+        raise ValueError(f"its verdict is {record['verdict']!r}")
+    for row in record["checks"]:
+        rule.requirement(row["holds"])
+        if row["outcome"] not in ("holds", "fails", "undecided"):
+            raise ValueError(f"the outcome of {row['name']!r} is {row['outcome']!r}")
+    for row in [*record["checks"], *record["metrics"].values()]:
+        numbers = [row["value"], row["paper"], *(row["interval"] or [])]
+        if not all(number is None or isinstance(number, int | float) for number in numbers):
+            raise TypeError(f"{numbers} are no numbers")
+    for name in record["figures"]:
+        if not _FILE.fullmatch(name):
+            raise ValueError(f"a figure is named {name!r}")
+    for name in ("parameters", "unmet", "conditions", "said", "tables", "seeds", "data", "device", "date"):
+        record[name]
+    json.dumps(record, ensure_ascii=False).encode()
+    return record
+
+
+def files(claim_id, size, figures=None):
+    """Names of what is kept of a claim beside its notebook: record, pictures, tables, series."""
+    folder = (figures or paths.FIGURES) / size / claim_id
+    return [file.name for file in sorted(folder.iterdir()) if _FILE.fullmatch(file.name) and not file.is_symlink()]
+
+
+def stale(claim_id, size):
+    """Whether a run's records are absent, unreadable, damaged, without their notebook, or made from other sources."""
+    return outdated(claim_id, size) or bool(damaged(claim_id, size))
+
+
+def outdated(claim_id, size):
+    """Whether a run's records are absent, unreadable, without their notebook, or made from other sources."""
+    page = registry.claim(claim_id).page
+    wanted = fingerprint(claim_id, size)
+    try:
+        made_from = {(load(claim.id, size) or {}).get("fingerprint") for claim in registry.served(page.id)}
+    except ClaimError:
+        return True
+    return made_from != {wanted} or not executed(page.id, size).exists()
+
+
+def executed(page_id, folder, figures=None):
+    """Where the executed notebook of a run lies."""
+    return (figures or paths.FIGURES) / folder / page_id / "notebook.ipynb"
+
+
+def damaged(claim_id, size, figures=None):
+    """Those of a run's outputs that are not what it wrote: paths."""
+    path = executed(registry.claim(claim_id).page.id, size, figures)
+    if not path.exists():
+        return []
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        if not references.is_sealed(notebook):
+            return [path]
+        outputs = notebook["metadata"]["overparam"]["outputs"]
+        wrote = [(path.parents[1] / name, digest) for name, digest in outputs.items()]
+        return [file for file, digest in wrote if not file.is_file() or sha256(file.read_bytes()) != digest]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return [path]
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def pages(size, claim_ids=()):
+    """Ids of the runs that serve the given claims (default: all) and have the size."""
+    if size not in rule.SIZES:
+        raise ParameterError(f"unknown profile {size!r}; there are {', '.join(rule.SIZES)}")
+    ids = dict.fromkeys(registry.claim(name).page.id for name in (claim_ids or registry.registry()))
+    existing = [page for page in ids if registry.claim(page).page.notebook.exists()]
+    return existing if claim_ids else [page for page in existing if has_size(page, size)]
+
+
+def has_size(claim_id, size):
+    return size == "smoke" or size in registry.claim(claim_id).page.sizes
+
+
+def counting(states):
+    """The size whose verdict counts, of {size that was run: whether its record is outdated} by growing size.
+
+    The largest of the present sources, else the largest; smoke where nothing larger was run. None where nothing was.
+    """
+    run = [size for size in states if size != "smoke"] or list(states)
+    current = [size for size in run if not states[size]]
+    return next(reversed(current or run), None)
+
+
+def overview(claim_ids=()):
+    """One row per claim (default: all): claim, paper, kind, title, source, page, and the state of each size."""
+    rows = []
+    for claim in map(registry.claim, claim_ids or registry.registry()):
+        row = {name: getattr(claim, name) for name in ("paper", "kind", "title", "source")}
+        states = {size: _state(claim.id, size) for size in rule.SIZES if claim.page.notebook.exists()}
+        rows.append({"claim": claim.id, **row, "page": claim.page.id, "sizes": states})
+    return rows
+
+
+def _state(claim_id, size):
+    """{verdict, stale, error} of a claim at a size; the verdict is None where it was not run."""
+    if not has_size(claim_id, size):
+        return {"verdict": None, "stale": None}
+    try:
+        stored, wrong = load(claim_id, size), damaged(claim_id, size)
+        stale_ = stored is None or bool(wrong) or outdated(claim_id, size)
+        state = {"verdict": stored and stored["verdict"], "stale": stale_}
+    except OverparamError as error:
+        return {"verdict": None, "stale": True, "error": str(error)}
+    return state | ({"error": f"{wrong[0]} is not what its run wrote; run the claim again"} if wrong else {})
+
+
+def best(claim_id, figures=None):
+    """(size, record) of the committed record that counts, or (None, None). Raises ClaimError for a damaged one."""
+    found = {}
+    for size in COMMITTED:
+        record = load(claim_id, size, figures) if has_size(claim_id, size) else None
+        if record and executed(registry.claim(claim_id).page.id, size, figures).exists():
+            found[size] = record
+    states = {size: record["fingerprint"] != fingerprint(claim_id, size) for size, record in found.items()}
+    size = counting(states)
+    return size, found.get(size)

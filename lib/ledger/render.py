@@ -1,0 +1,187 @@
+"""A record in words: its verdict, the three facts of a theorem, and the table of its checks."""
+
+import math
+import re
+
+from . import findings, registry, rule
+
+_WORDS = {"<": "below {}", "<=": "at most {}", ">": "above {}", ">=": "at least {}", "==": "{}"}
+_MARKS = {"holds": "✓", "fails": "✗", "undecided": "undecided"}
+
+
+def number(value, thresholds=()):
+    """Three significant digits, which are stable on other machines; up to five where they read like a threshold."""
+    if value is None:
+        return "nan"
+    if 0 < abs(value) < findings.ROUNDING:
+        return "rounding"
+    apart = (k for k in range(3, 6) if all(f"{value:.{k}g}" != f"{bound:.{k}g}" for bound in thresholds))
+    return _digits(value, next(apart, 3))
+
+
+def _digits(value, count):
+    """A number with so many significant digits: 1,230, but 1.23e+08."""
+    text = f"{value:.{count}g}"
+    large = 1000 <= abs(value) < 1e5 or ("e+" in text and abs(value) < 1e7)
+    return f"{float(text):,.0f}" if large else text
+
+
+def measured(row):
+    """What was measured in a check, with the 95 % interval where there is one."""
+    value = number(row["value"], rule.requirement(row["holds"])[1])
+    if row["value"] is None or not row.get("interval"):
+        return value
+    low, high = row["interval"]
+    if low is None and high is None:
+        return f"{value} (one draw has no interval)"
+    if None not in (low, high) and math.isclose(row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300):
+        return f"{value} ± {_digits((high - low) / 2, 2)}"
+    ends = ["unbounded" if end is None else number(end) for end in (low, high)]
+    return f"{value} ({ends[0]} to {ends[1]})"
+
+
+def required(row):
+    """What a check requires, in words."""
+    bounds = rule.requirement(row["holds"])[1]
+    if len(bounds) == 2:
+        return "{:g} to {:g}".format(*bounds)
+    return _WORDS[re.match(r"[<>=]+", row["holds"])[0]].format(f"{bounds[0]:g}")
+
+
+def outcome(row):
+    """What became of a check, in words. One that could not be measured counts as one that fails."""
+    return "not measured" if row["value"] is None and row["outcome"] == "fails" else row["outcome"]
+
+
+def count(record):
+    """How the checks came out, as a sentence; with the reason where a requirement is not met."""
+    words = findings.generated(record)
+    if size(record) == "smoke":
+        words += " A smoke run shows that the computation runs, and decides nothing about the paper."
+    return words
+
+
+def size(record):
+    return record["parameters"]["profile"]
+
+
+def facts(claim, record):
+    """[(name, sentence)] of a claim: for a theorem as printed, where measured, conditions; else its verdict."""
+    changed = ", with changed parameters" if record.get("changed") else ""
+    verdict = f"{record['verdict']}{changed}. {count(record)}"
+    if claim.kind != "theorem":
+        return [("Verdict", _capital(verdict))]
+    printed = registry.PRINTED[claim.printed]
+    printed = f"{printed}. {claim.note}" if claim.note else f"{printed}."
+    rows = [("As printed", _capital(printed)), ("Where measured", _capital(verdict))]
+    return [*rows, ("Conditions", conditions(record))]
+
+
+def conditions(record):
+    """Whether a theorem's own conditions were met where it was measured."""
+    stated = record.get("conditions")
+    if stated is None:
+        return "Not compared on this page."
+    if stated["factor"] is not None and stated["factor"] <= 1:
+        return f"Met. {stated['text']}"
+    factor = "above $10^{308}$" if stated["factor"] is None else f"of {findings.spoken(stated['factor'])}"
+    return f"Not met, by a factor {factor}. {stated['text']}"
+
+
+def frozen(claim, record):
+    """A line on when the checks were fixed, and whether the draws had been seen before."""
+    then = registry.frozen(claim.paper)
+    own = then.get(claim.slug)
+    if own is None:
+        return "Run before the checks were frozen, with draws that had been seen during development."
+    changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
+    since = f" Changed since: {'; '.join(changes)}." if changes else ""
+    fresh = record["parameters"].get("seed") == own["seeds"].get(size(record)) and record["date"] >= str(then["date"])
+    if not fresh:
+        return f"Checks frozen on {then['date']}; this record was made before the freeze.{since}"
+    return f"Checks frozen on {then['date']}; these draws had never been run before.{since}"
+
+
+def markdown(claim, record):
+    """A record's facts, its sizes and data, and the table of its checks."""
+    lines = [f"**{name}:** {_escaped(text)}" for name, text in facts(claim, record)]
+    parts = ["  \n".join(lines), table(claim, record)]
+    parts += [f"*{_escaped(line)}*" for line in about(claim, record)]
+    return "\n\n".join(filter(None, parts))
+
+
+def about(claim, record):
+    """Lines on what was changed, the data, the size, and the freeze."""
+    lines = []
+    if record.get("changed"):
+        line = f"Changed: {changes(record['changed'])}"
+        compared = any(row.get("reference") is not None for row in record["checks"])
+        lines.append(line if compared else f"{line} (no record at {size(record)} size is here to compare with)")
+    stand_ins = {data["name"]: data["stand_in"] for data in record["data"] if data["stand_in"]}
+    lines += [f"Data: {name}: {stand_in}" for name, stand_in in stand_ins.items()]
+    why = registry.size_of(claim.id, size(record)).why
+    lines += [f"Size {size(record)}: {why}"] if why else []
+    return lines if size(record) == "smoke" else [*lines, frozen(claim, record)]
+
+
+def changes(changed):
+    """{name: [reference, value]} in words: n: 50 -> 60."""
+    return ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
+
+
+def sentences(claim):
+    """{check name: the sentence that is asked} as registered today."""
+    return {check.name: check.asks for check in claim.checks}
+
+
+def table(claim, record):
+    """The checks as a Markdown table; empty where none was asked."""
+    if not record["checks"]:
+        return ""
+    asks = sentences(claim)
+    intervals = any(row.get("interval") for row in record["checks"])
+    beside = ["reference"] if record.get("changed") else []
+    paper = ["the paper"] if any(row["paper"] is not None for row in record["checks"]) else []
+    value = "measured, with 95 % interval" if intervals else "measured"
+    heads = ["check", value, *beside, "required", *paper, "outcome"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for row in record["checks"]:
+        cells = [_escaped(asks.get(row["name"], row["name"])), measured(row)]
+        cells += [_or_dash(row.get("reference"))] if beside else []
+        cells += [_escaped(required(row))]
+        cells += [_or_dash(row["paper"])] if paper else []
+        lines.append(f"| {' | '.join(cells)} | {_MARKS.get(outcome(row), outcome(row))} |")
+    return "\n".join(lines)
+
+
+def _or_dash(value):
+    return "–" if value is None else number(value)
+
+
+def _capital(text):
+    return text[:1].upper() + text[1:]
+
+
+def _escaped(text):
+    """Text that Markdown shows as it is, in one cell of a table; formulas and code between backticks stay theirs."""
+    parts = re.split(r"(\$[^$]+\$|`[^`]+`)", " ".join(text.split()))
+    words = [re.sub(r"([\\|*_`\[\]<>$~])", r"\\\1", part) for part in parts[::2]]
+    bars = {"$": "\\vert ", "`": "\\|"}  # a bar as such would end the cell
+    special = [part.replace("\\|", "\\Vert ").replace("|", bars[part[0]]) for part in parts[1::2]]
+    return "".join(word + rest for word, rest in zip(words, [*special, ""], strict=True))
+
+
+def plain(claim, record):
+    """The same for a terminal: the verdict, and one line for each check by its name."""
+    changed = ", WITH CHANGED PARAMETERS" if record.get("changed") else ""
+    lines = [f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}{changed}", count(record)]
+    lines += about(claim, record)
+    columns = [[row["name"] for row in record["checks"]], list(map(measured, record["checks"]))]
+    columns.append(list(map(required, record["checks"])))
+    name, value, wanted = (max(map(len, column), default=0) for column in columns)
+    for row, *cells in zip(record["checks"], *columns, strict=True):
+        beside = [] if row.get("reference") is None else [f"reference {number(row['reference'])}"]
+        beside += [] if row["paper"] is None else [f"paper {number(row['paper'])}"]
+        line = f"  {cells[0]:<{name}}  {cells[1]:>{value}}  {cells[2]:<{wanted}}  {outcome(row)}"
+        lines.append(line + (f"  ({', '.join(beside)})" if beside else ""))
+    return "\n".join(lines)

@@ -1,0 +1,285 @@
+"""Run a notebook safely, through papermill, in a process of its own; its outputs appear only if it ended well."""
+
+import base64
+import contextlib
+import dataclasses
+import fcntl
+import json
+import logging
+import os
+import re
+import resource
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from . import files, fingerprints, paths, records, references, registry
+from .errors import ClaimError, RunFailed
+from .run import Run
+
+NEEDED = (  # by any run; what its computations take comes on top
+    (resource.RLIMIT_NOFILE, 256, "files may be open at once (ulimit -n)"),
+    (resource.RLIMIT_AS, 2**31, "bytes may be addressed (ulimit -v)"),
+)
+PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
+TOLD = ("parameters", "duration", "end_time", "version")  # what is kept of papermill's notes on a run
+
+
+def run(claim_id, size, overrides=None, threads=None):
+    """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
+
+    overrides: {parameter: value}; threads: CPU threads of the kernel (default: the size's). Waits where the same
+    notebook is being run already, and takes that run's record if it is of the same sources. Raises RunFailed where
+    the notebook raised or its kernel died; its log then stays in `logs/`.
+    """
+    claim, _, folder = records.plan(claim_id, size, overrides)
+    log = paths.LOGS / folder / f"{claim.page.id}.ipynb"
+    within_limits()
+    writable(paths.FIGURES / folder)
+    writable(log.parent)
+    with _turn(log) as waited:
+        registry.registry.cache_clear()  # the sources may have changed in the meantime
+        fingerprints.refresh()
+        sources = fingerprints.state(claim.page.notebook)
+        claim, parameters, _ = records.plan(claim_id, size, overrides)
+        fingerprint = records.fingerprint(claim_id, size, overrides)
+        if not (waited and folder == size and not records.stale(claim_id, size)):
+            threads = threads or registry.size_of(claim_id, size).resources["threads"]
+            told = {"fingerprint": fingerprint, "sources": sources}
+            _run(claim.page, parameters, folder, log, threads, told)
+    return records.load(claim_id, folder)
+
+
+def _run(page, parameters, folder, log, threads, told):
+    """Run a page into a staging folder, seal what it wrote, and move it to where it belongs."""
+    served = registry.served(page.id)
+    checkpoints = [paths.LOGS / "checkpoints" / folder / claim.id for claim in served]
+    finished = paths.FIGURES / folder / page.id / "runs"
+    for place in [*checkpoints, finished]:
+        for name in ("*.tmp", ".tmp*"):  # ours and those of safetensors, from a run that was killed
+            for left in place.rglob(name):
+                left.unlink()
+    with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{page.id}") as staged:
+        # finished trainings stay beside the record: a later sitting or another machine adds to them
+        keeps = str(finished) if folder in records.LONG else None
+        this = Run(figures=str(staged), references=str(paths.FIGURES), finished=keeps, **told)
+        _execute(page.notebook, parameters, partial, log, threads, this)
+        missing = [claim.id for claim in served if not (staged / folder / claim.id / "result.json").exists()]
+        if missing:
+            what = f"it ended without a record of {', '.join(missing)}; is its last cell there?"
+            raise RunFailed(f"{page.id}: {what}\nwhat it has done is in {paths.relative(log)}")
+        _seal(_portable(partial), page, staged / folder)
+        _install(staged / folder, paths.FIGURES / folder)
+    for place in checkpoints:
+        files.forget(place)
+        for refused in place.rglob("*.refused*"):
+            what = f"a checkpoint did not fit and was not used: {paths.relative(refused)}; delete it when seen"
+            print(what, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _turn(log):
+    """Alone with a notebook's files; says whether another run of it had to end first."""
+    with open(log.with_suffix(".lock"), "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            waited = False
+        except BlockingIOError:
+            print(f"{log.stem} is being run already; waiting for the end of that run", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            waited = True
+        yield waited
+
+
+@contextlib.contextmanager
+def _attempt(log):
+    """A notebook for papermill to write to; it becomes the log where the attempt fails."""
+    partial = log.with_name(f".{log.name}")
+    try:
+        yield partial
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(partial, log)
+        raise
+    partial.unlink()
+    log.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _staged(folder):
+    """An empty folder of one run's own, as its lock is held: for its outputs, or for its kernel."""
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _portable(path):
+    """The executed notebook without this machine's paths and times."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    told = notebook["metadata"].pop("papermill", {})
+    if not told.get("end_time") or told.get("exception"):
+        raise RunFailed("papermill did not finish the notebook; run it again")
+    notebook["metadata"]["papermill"] = {key: told[key] for key in TOLD}
+    for cell in notebook["cells"]:
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+        for output in cell.get("outputs", []):
+            picture = output.get("data", {}).get("image/png")
+            if picture and "width" not in output["metadata"].get("image/png", {}):  # not one of `claim.figure`
+                small = files.compact_png(base64.b64decode("".join(picture)))
+                output["data"]["image/png"] = base64.b64encode(small).decode()
+    return notebook
+
+
+def _seal(executed, page, staged):
+    """Write the executed notebook beside its outputs, with findings, and with the digests of all of them."""
+    outputs = {}
+    for file in sorted(staged.glob("*/*")):
+        outputs[str(file.relative_to(staged))] = records.sha256(file.read_bytes())
+    served = [(claim, _record(staged, claim), staged / claim.id) for claim in registry.served(page.id)]
+    today = json.loads(page.notebook.read_text(encoding="utf-8"))
+    try:
+        composed = references.composed(executed, today, served)
+    except ClaimError as error:  # a finding that quotes what the record does not have costs no run
+        print(f"{error}; the executed notebook has a plain sentence in its place", file=sys.stderr)
+        served = [(dataclasses.replace(claim, finding=None), *rest) for claim, *rest in served]
+        composed = references.composed(executed, today, served)
+    sealed = references.sealed(composed, outputs)
+    files.write_atomically(staged / page.id / "notebook.ipynb", references.text(sealed).encode())
+
+
+def _record(folder, claim):
+    return json.loads((folder / claim.id / "result.json").read_text(encoding="utf-8"))
+
+
+def _install(staged, target):
+    """Move a run's outputs into place, records last: until then the listing sees the old ones."""
+    new = sorted(staged.glob("*/*"), key=lambda file: file.name == "result.json")
+    names = {file.relative_to(staged) for file in new}
+    for file in new:
+        place = target / file.relative_to(staged)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, place)
+    for folder in staged.iterdir():
+        for old in (target / folder.name).glob("*.*"):
+            if old.suffix in files.KEPT and old.relative_to(target) not in names:
+                old.unlink()
+
+
+def refresh(page_id, size, figures=None):
+    """Renew findings, prose and the words of checks in a kept executed notebook; returns whether anything changed.
+
+    Raises ClaimError where the record is not what its run wrote: the new seal would hide it.
+    """
+    figures = figures or paths.FIGURES
+    for wrong in records.damaged(page_id, size, figures):
+        raise ClaimError(f"{wrong} is not what its run wrote; run the claim again")
+    page = registry.claim(page_id).page
+    path = records.executed(page_id, size, figures)
+    before = path.read_text(encoding="utf-8")
+    executed, today = json.loads(before), json.loads(page.notebook.read_text(encoding="utf-8"))
+    served = []
+    for claim in registry.served(page_id):
+        if record := records.load(claim.id, size, figures):  # none of a claim that was registered after the run
+            served.append((claim, record, figures / size / claim.id))
+    outputs = executed["metadata"]["overparam"]["outputs"]
+    after = references.text(references.sealed(references.composed(executed, today, served), outputs))
+    if after != before:
+        files.write_atomically(path, after.encode())
+    return after != before
+
+
+def renew_outputs(page_id):
+    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
+    notebook = registry.claim(page_id).page.notebook
+    log = paths.LOGS / "outputs" / f"{page_id}.ipynb"
+    writable(log.parent)
+    with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
+        _execute(notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere))
+        executed = _portable(partial)
+        del executed["metadata"]["papermill"]
+        files.write_atomically(notebook, references.text(executed).encode())
+
+
+def within_limits():
+    """Raises RunFailed where the shell allows less than any run needs: what then goes wrong names no cause."""
+    for kind, least, what in NEEDED:
+        allowed = resource.getrlimit(kind)[0]
+        if allowed != resource.RLIM_INFINITY and allowed < least:
+            raise RunFailed(f"only {allowed} {what}, and a run needs {least}")
+
+
+def writable(folder):
+    """Make a folder if need be. Raises RunFailed where no file can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise RunFailed(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _execute(notebook, parameters, partial, log, threads, this):
+    """Run a notebook in a kernel that sees nothing of the user's own settings."""
+    sys.modules.setdefault("rfc3987_syntax", None)  # a format that jsonschema could check, but slow to import
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+    from nbclient.exceptions import DeadKernelError
+    from traitlets.config import Config
+
+    name = log.stem
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
+    os.environ.update(this.variables() | counts, OMP_WAIT_POLICY="PASSIVE")
+    # After an interrupt these say, late, that a cell was left behind and its kernel died: we have told why it stops.
+    logging.getLogger("asyncio").disabled = logging.getLogger("papermill").disabled = True
+    try:
+        own = records.sha256(f"{os.getuid()} {log}".encode())[:12]
+        with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
+            papermill.execute_notebook(
+                _literally(notebook), _literally(partial), parameters,
+                kernel_name="python3", language="python", cwd=notebook.parent,
+                progress_bar=sys.stderr.isatty(), config=Config({"KernelManager": _kernel(place)}),
+                extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
+            )  # fmt: skip
+    except papermill.PapermillExecutionError as error:
+        message = _first_lines(error.evalue, 2)
+        raise RunFailed(f"{name}: {error.ename}: {message}\nfull traceback in {paths.relative(log)}") from error
+    except (DeadKernelError, NoSuchKernel, RuntimeError) as error:
+        reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
+        raise RunFailed(f"{name}: {reason}\nwhat it had done is in {paths.relative(log)}") from error
+    except OSError as error:
+        raise RunFailed(f"{name}: {error}; nothing was overwritten") from error
+
+
+def _kernel(place):
+    """The settings of a kernel that lives in a folder of its own.
+
+    It is this interpreter, whatever others are called like it, and imports nothing from its working folder. The default
+    folders lie in the user's home, which may be read-only, or hold start-up files and styles.
+    """
+    (place / "kernels" / "python3").mkdir(parents=True)
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    start.append("--InteractiveShellApp.ignore_cwd=True")
+    kernel = {"argv": start, "display_name": "", "language": "python"}
+    (place / "kernels" / "python3" / "kernel.json").write_text(json.dumps(kernel))
+    (place / "matplotlibrc").touch()
+    folders = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(place))
+    os.environ.update(folders, MATPLOTLIBRC=str(place / "matplotlibrc"))
+    # Free TCP ports and the default socket names race between kernels that start together.
+    # A kernel that is interrupted is told to end by force after half of the waiting time.
+    addresses = {"transport": "ipc", "ip": f"{place}/kernel", "connection_file": f"{place}/kernel.json"}
+    return {**addresses, "shutdown_wait_time": 2 * PATIENCE}
+
+
+def _literally(path):
+    """A path that papermill, which fills in parameters between braces, takes as it is."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _first_lines(text, count=1):
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()
+    return "\n".join(lines[:count]) or "no message"

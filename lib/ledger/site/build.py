@@ -1,0 +1,78 @@
+"""Writes the sources of the site and hands them to Sphinx."""
+
+import fcntl
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from .. import paths
+from ..errors import RunFailed
+from . import errata, pages, quotes, records
+
+THUMBNAIL = 400  # pixels across: twice the width on the page, for screens with fine pixels
+
+
+def build(target=None, figures=None, jobs=2):
+    """Build the site into `target`/html from the records in `figures`; return the folder of pages.
+
+    No notebook runs and no network is used. It is built in `target`/new, and replaces the last one when it is whole; a
+    second build waits. Raises RunFailed with Sphinx's words where it warns of anything.
+    """
+    target, figures = Path(target or paths.SITE / "_build"), Path(figures or paths.ROOT / "figures")
+    html, new = target / "html", target / "new"
+    target.mkdir(parents=True, exist_ok=True)
+    with open(target / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(new, ignore_errors=True)
+        write_sources(new / "source", figures)
+        command = [sys.executable, "-m", "sphinx", "-q", "-j", str(jobs), "-b", "html", "-W", "--keep-going"]
+        command += ["-d", str(new / "doctrees"), str(new / "source"), str(new / "html")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            lines = "\n".join(done.stderr.strip().splitlines()[-20:])
+            raise RunFailed(f"the site in {new / 'html'} has faults:\n{lines}")
+        shutil.rmtree(html, ignore_errors=True)
+        (new / "html").rename(html)
+    return html
+
+
+def write_sources(source, figures):
+    """The hand-written pages, those made from the records, and the files to download, all below `source`."""
+    shutil.copytree(paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers"))
+    env, entries, texts = pages.environment(), records.load(figures), pages.papers()
+    written = {"index.md": pages.dashboard(env, entries, texts)}
+    for entry in entries:
+        for version in entry.versions.values():
+            name = f"{entry.page(version)}.ipynb"
+            written[name] = pages.claim_page(env, entry, version, texts[entry.claim.paper])
+            _copy(version, source / "extra" / "records" / version.size / entry.claim.id)
+        if entry.best and entry.best.figure:
+            _thumbnail(entry.best, source / "extra" / "thumbnails" / f"{entry.claim.id}.png")
+    wrong = errata.lists(texts, entries, "##", {key: text[0] for key, text in texts.items()})
+    written["errata.md"] = (paths.SITE / "errata.md").read_text(encoding="utf-8") + f"\n{wrong}"
+    written |= {f"{name}.md": quotes.page(name, quotes.Quotes(entries)) for name in quotes.PAGES}
+    written |= {f"papers/{key}.md": pages.paper_page(env, key, text, entries) for key, text in texts.items()}
+    written |= {path.name: pages.explorer_page(env, path) for path in pages.explorers()}
+    written |= {f"reference/{name}.md": text for name, text in pages.reference().items()}
+    for name, text in written.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, encoding="utf-8")
+
+
+def _copy(version, folder):
+    folder.mkdir(parents=True)
+    shutil.copyfile(version.path, folder / "notebook.ipynb")
+    for name in version.files:
+        shutil.copyfile(version.folder / name, folder / name)
+
+
+def _thumbnail(version, path):
+    """The first panel of the first figure."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(version.folder / version.figure) as opened:
+        picture = opened.crop(version.picture(version.figure)[1]).convert("RGB")
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    picture.quantize(64).save(path, optimize=True)

@@ -1,0 +1,114 @@
+"""Texts that take their numbers, pictures and links from the records."""
+
+import re
+
+import jinja2
+from markupsafe import Markup
+
+from overparam.errors import OverparamError
+
+from .. import findings, paths, show
+from ..show import NOT_RUN
+from . import errata
+from .markup import raw
+
+PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
+_CARD = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
+_PICTURE = Markup(
+    '<p><a class="picture" style="aspect-ratio: {across} / {down}; width: {wide}" href="{page}.html"><img '
+    'style="width: {width:.6g}%; left: {left:.6g}%; top: {top:.6g}%" src="{source}" alt="{alt}"></a></p>'
+)
+
+
+def page(name, quotes):
+    """The text `site/<name>.md`, filled."""
+    return fill(f"{name}.md", (paths.SITE / f"{name}.md").read_text(encoding="utf-8"), quotes)
+
+
+def fill(where, text, quotes):
+    """A text in which `{{ ... }}` calls the public methods of `quotes`. Raises OverparamError for anything else."""
+    names = {name: getattr(quotes, name) for name in dir(quotes) if not name.startswith("_")}
+    try:
+        return jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(text).render(names)
+    except (LookupError, TypeError, ValueError, AttributeError, jinja2.TemplateError) as error:
+        raise OverparamError(f"{where} asks for what is not there: {error}") from error
+
+
+class Quotes:
+    """What a text can quote of the records in `entries`: claims, checks, tables and figures by their names.
+
+    home: leads from the text's page to the site's root.
+    """
+
+    def __init__(self, entries, home=""):
+        self._entries, self._home = {entry.claim.id: entry for entry in entries}, home
+        self.total = len(self._entries)
+
+    def value(self, claim, name, size=None):
+        """A check's or a recorded number's value with its interval, at the size that counts or at a named one."""
+        entry = self._entries[claim]
+        version = entry.versions.get(size) if size else entry.best
+        return _Recorded(version.record, version.folder).value(name) if version and version.record else NOT_RUN
+
+    def statistic(self, claim, table, column, how=None, log10=False, **where):
+        """Mean ± standard deviation of a column of a kept table, or what `how` names, over the rows with column=value.
+
+        "last" stands for a column's largest value; log10: the column holds decimal logarithms.
+        """
+        best = self._entries[claim].best
+        if not (best and best.record):
+            return NOT_RUN
+        return _Recorded(best.record, best.folder).statistic(table, column, how, log10, where)
+
+    def verdict(self, claim):
+        return self._entries[claim].verdict
+
+    def counts(self, paper):
+        """How many claims of a paper there are of each kind, and with which verdicts."""
+        own = [entry for entry in self._entries.values() if entry.claim.paper == paper]
+        rows = [{"claim": entry.claim.id, "kind": entry.claim.kind} for entry in own]
+        return show.counts(rows, {entry.claim.id: (entry.verdict,) for entry in own})
+
+    def deciding(self):
+        """The number of registered checks: each of them decides."""
+        return sum(len(entry.claim.checks) for entry in self._entries.values())
+
+    def errata(self, severity):
+        """The number of rows of a severity, in all papers."""
+        return len(errata.rows(dict.fromkeys(entry.claim.paper for entry in self._entries.values()), severity))
+
+    def link(self, claim, words):
+        """Words that lead to a claim's page."""
+        entry = self._entries[claim]
+        return f"[{words}](/{entry.page()})" if entry.best else words
+
+    def picture(self, claim, name, description, panel=None):
+        """A figure that leads to its page; panel: which of its panels is shown alone, from 1."""
+        entry, file = self._entries[claim], f"{name}.png"
+        if not (entry.best and file in entry.best.files):
+            return ""
+        width, (left, upper, right, lower) = entry.best.picture(file, panel or 0)
+        across, down = right - left, lower - upper
+        wide = f"{12 * across / down:.4g}rem" if panel else f"{across // 2}px"
+        box = {"across": across, "down": down, "wide": wide}
+        box |= {"width": 100 * width / across, "left": -100 * left / across, "top": -100 * upper / down}
+        source = f"{self._home}records/{entry.best.size}/{claim}/{file}"
+        return raw(_PICTURE.format(page=self._home + entry.page(), source=source, alt=description, **box))
+
+    def cards(self, count):
+        """The first findings of the page that has them all."""
+        found = _CARD.findall(page("findings", self))
+        return "\n\n".join(["`````{container} findings", *found[:count], "`````"])
+
+
+class _Recorded(findings.Quotes):
+    def statistic(self, table, column, how, log10, where):
+        rows = self._table(table)
+        for name, wanted in where.items():
+            rows = rows[rows[name] == (rows[name].max() if wanted == "last" else wanted)]
+        numbers = 10 ** rows[column] if log10 else rows[column]
+        if numbers.empty:
+            raise LookupError(f"the table {table!r} has no rows with {where}")
+        if how:
+            return findings.spoken(float(numbers.agg(how)))
+        return f"{findings.spoken(numbers.mean())} ± {findings.spoken(numbers.std(), 2)}"

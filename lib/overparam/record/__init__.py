@@ -1,1 +1,0 @@
-"""What is kept of a run: registered checks and computed verdicts, parameters, where a number comes from, figures."""

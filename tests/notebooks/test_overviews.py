@@ -1,0 +1,31 @@
+"""What is generated from the records is current: each paper's README, and the totals in the project's own."""
+
+import re
+
+import pytest
+
+from ledger import overviews, paths, registry
+
+TEXTS = overviews.texts()
+LINK = re.compile(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"")
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(paths.ROOT)))
+def test_a_generated_text_is_current_and_its_links_lead_somewhere(path):
+    assert path.read_text(encoding="utf-8") == TEXTS[path], "run `overparam refresh`"
+    for found in LINK.finditer(TEXTS[path]):
+        assert (path.parent / (found[1] or found[2])).exists(), found[0]
+
+
+def test_every_claim_is_in_the_overview_of_its_paper():
+    for claim in registry.registry().values():
+        assert claim.page.notebook.name in TEXTS[paths.NOTEBOOKS / claim.paper / "README.md"]
+
+
+def test_the_totals_count_each_claim_once():
+    counted = 0
+    for row in TEXTS[paths.ROOT / "README.md"].splitlines():
+        if row.startswith("| ["):
+            _, _, experiments, theorems, _, ours, _ = row.split("|")
+            counted += sum(map(int, re.findall(r"\d+", experiments + theorems + ours)))
+    assert counted == len(registry.registry())

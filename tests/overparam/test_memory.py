@@ -1,0 +1,90 @@
+"""Memory: what may be used, what is held, and how many runs go at a time. Sizes are asked for, not taken."""
+
+import threading
+
+import psutil
+import pytest
+import torch
+
+from overparam import memory, settings
+from overparam.errors import MemoryExceeded
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory.kernels import leaky_ntk, relu_cross_gram, relu_gram
+from overparam.training import SquaredLoss, descent, gradient_descent
+
+
+def test_without_a_limit_three_quarters_of_the_free_memory_may_be_used(monkeypatch):
+    monkeypatch.setattr(settings, "memory_limit", None)
+    assert 0 < memory.budget() <= 0.75 * psutil.virtual_memory().total
+    monkeypatch.setattr(memory, "_free", lambda device: 1000)
+    assert memory.budget() == 750
+
+
+def test_what_an_object_holds_is_counted_once():
+    class Holder:
+        pass
+
+    net, one = Holder(), Holder()
+    net.W = torch.zeros(10, 10, dtype=torch.float64)
+    one.W, one.view, one.parts = net.W, net.W[:2], [torch.zeros(5), {"a": torch.zeros(3)}, "word"]
+    one.again = one.parts[0]
+    assert memory.held(one) == 800 + 20 + 12
+    assert memory.held(one, but=[net]) == 20 + 12
+
+
+@pytest.mark.parametrize("make", [relu_gram, lambda x: leaky_ntk(x, 3, 0.5), lambda x: relu_cross_gram(x, x)])
+def test_a_kernel_matrix_that_does_not_fit_says_so_before_it_starts(monkeypatch, make):
+    x = torch.eye(300, 4, dtype=torch.float64) + 1
+    x = x / x.norm(dim=1, keepdim=True)
+    monkeypatch.setattr(settings, "memory_limit", 4 * 2**20)
+    with pytest.raises(MemoryExceeded, match=r"300 x 300 kernel matrix needs 7 MB, and 4 MB may be used.*_MEMORY"):
+        make(x)
+    monkeypatch.setattr(settings, "memory_limit", 10 * 2**20)
+    assert make(x).shape == (300, 300)
+
+
+def training(runs=4, n=60, m=2000):
+    x = torch.nn.functional.normalize(torch.randn(n, 30, generator=torch.Generator().manual_seed(0)), dim=1)
+    net = TwoLayerReLU(30, m, 1.0, seeds=list(range(runs)))
+    return net, x, SquaredLoss(torch.ones(n), "halfsum")
+
+
+def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
+    net, x, loss = training()
+    each = memory.held(net.descent(x, 0), but=[net])
+    assert each > 4 * 60 * 2000  # the pre-activations at least
+    expected = gradient_descent(net, x, loss, 0.1, 5).loss
+    going, most, lock = set(), [], threading.Lock()
+    original = descent._descend
+
+    def watched(*args):
+        with lock:
+            going.add(args[1])
+            most.append(len(going))
+        result = original(*args)
+        with lock:
+            going.discard(args[1])
+        return result
+
+    monkeypatch.setattr(descent, "_descend", watched)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    counts = []
+    monkeypatch.setattr(torch, "set_num_threads", counts.append)
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": int(2.5 * each))
+    assert torch.equal(gradient_descent(net, x, loss, 0.1, 5).loss, expected)
+    assert max(most) <= 2
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": int(1.5 * each))
+    most.clear(), counts.clear()
+    assert torch.equal(gradient_descent(net, x, loss, 0.1, 5).loss, expected)
+    assert max(most) == 1
+    assert counts == [1] * 4 + [4]  # alone as well each has one thread, and afterwards all are there again
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": each - 1)
+    with pytest.raises(MemoryExceeded, match="a run needs"):
+        gradient_descent(net, x, loss, 0.1, 5)
+
+
+def test_small_runs_are_not_measured_and_shapes_have_no_size(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda device="cpu": 0)
+    net, x, _ = training(n=10, m=100)
+    assert descent._division(net, x)[2] == 0
+    memory.require(10**12, "a tensor without content", "meta")
