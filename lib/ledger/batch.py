@@ -24,14 +24,13 @@ KILLED = "its job was killed (for lack of memory or time?) or could not begin; r
 TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'
 
 
-def run(profile, stems, cores=None, extra=(), on_event=print):
+def run(profile, stems, cores, extra, on_event):
     """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra` names its executor.
 
-    cores: CPU cores, or jobs at once on a cluster (default: all); extra: further arguments for Snakemake.
+    cores: CPU cores, or jobs at once on a cluster (None: all); extra: further arguments for Snakemake.
     `on_event` gets how each notebook ended, {claim, verdict or error, seconds}, and other lines as {text}.
     Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are kept.
     """
-    where = _where(extra, len(stems), cores)
     logs = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
     within_limits()
     writable(paths.FIGURES / profile)
@@ -41,7 +40,7 @@ def run(profile, stems, cores=None, extra=(), on_event=print):
     command = [
         sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT),
         "--keep-going", "--nolock", "--rerun-incomplete", "--forcerun", "notebook",
-        "--config", f"profile={profile}", f"claims={','.join(stems)}", *where, *extra,
+        "--config", f"profile={profile}", f"claims={','.join(stems)}", *_where(extra, len(stems), cores), *extra,
     ]  # fmt: skip
     process = subprocess.Popen(
         ["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -67,12 +66,14 @@ def run(profile, stems, cores=None, extra=(), on_event=print):
     process.stdin.close()  # which ends its watcher
     said.join()
     _tell(logs, told, on_event)
-    if process.returncode and not any(log.exists() for log in logs.values()):
+    if process.returncode == 0:
+        return []
+    if not any(log.exists() for log in logs.values()):
         raise RunFailed("Snakemake could start no notebook; `--quiet host` after `--` shows its messages")
-    for stem in logs.keys() - told.keys() if process.returncode else ():
+    for stem in logs.keys() - told.keys():
         killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
         on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
-    return [stem for stem in stems if "verdict" not in told.get(stem, {})] if process.returncode else []
+    return [stem for stem in stems if "verdict" not in told.get(stem, {})]
 
 
 def _where(extra, count, cores):

@@ -5,6 +5,7 @@ A notebook opens one `Claim` per claim that it serves, and ends with `report()`,
 """
 
 import base64
+import contextlib
 import datetime
 import inspect
 import io
@@ -22,7 +23,7 @@ import numpy as np
 from overparam import memory, settings
 from overparam.errors import ParameterError
 
-from . import files, fingerprints, paths, registry, render, rule
+from . import files, fingerprints, paths, records, registry, render, rule
 from . import run as runs
 from .errors import ClaimError
 from .parameters import validated
@@ -36,10 +37,9 @@ _shown = weakref.WeakSet()  # figures that serve several claims are shown once
 class Claim:
     """The record of one claim, from its parameters to `result.json`.
 
-    `Claim("arora2019-fig1-spectrum-projections", globals())` takes the values of the notebook's parameters from its
-    namespace, validates them, resolves the device and sets the seeds. Where they are not those of the size, the
-    record goes to a folder of its own in `figures/custom/`. Trainings save themselves in `checkpoints`, which the
-    report removes, and finished ones at desk and paper size in `runs`, which stays.
+    `Claim("arora2019-fig1-spectrum-projections", globals())` validates the notebook's parameters and sets the seeds.
+    Where these are not those of the size, the record goes to a folder of its own in `figures/custom/`. Trainings save
+    themselves in `checkpoints`, which the report removes, and finished ones at desk and paper size in `runs`.
     """
 
     def __init__(self, claim_id, namespace):
@@ -56,19 +56,15 @@ class Claim:
         where = registry.folder(self.profile, self._changed)
         self.folder = Path(self._run.figures) / where / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / where / claim_id
-        finished = Path(self._run.finished) if self._run.finished else self.folder / "runs"
-        self.runs = finished if where in ("desk", "paper") else None
-        self._resumed = any(any(place.rglob("*.safetensors")) for place in self._saved_places())
+        self.runs = Path(self._run.finished or self.folder / "runs") if where in records.LONG else None
+        saved = [self.checkpoints.with_name(claim.id) for claim in registry.served(self.spec.page.id)]
+        saved += [self.runs] if self.runs else []
+        self._resumed = any(any(place.rglob("*.safetensors")) for place in saved)
         self.device, self.seeds = prepared(self.parameters)
         self._prepare_library()
         self._started = time.perf_counter()
         self._checks, self._metrics, self._series, self._files, self._figures = {}, {}, {}, {}, {}
         self._data, self._said, self._unmet, self._conditions = [], [], [], None
-
-    def _saved_places(self):
-        served = [claim.id for claim in registry.served(self.spec.page.id)]
-        places = [self.checkpoints.with_name(name) for name in served]
-        return [*places, self.runs] if self.runs else places
 
     def _prepare_library(self):
         """Check that the sources are those of the run, name them to checkpoints, and see that memory suffices."""
@@ -77,8 +73,8 @@ class Claim:
             raise ClaimError(f"{self.id}: sources were written to since its run began; run it again")
         settings.checkpoint_code = fingerprints.library(notebook)
         resources = registry.size_of(self.id, self.profile).resources
-        needs_gpu = self.device.type == "cpu" and resources.get("gpu")
-        if not (self._changed or needs_gpu):
+        without_gpu = self.device.type == "cpu" and resources.get("gpu")
+        if not self._changed and not without_gpu:
             what = f"{self.spec.page.id} at {self.profile} size"
             memory.require(resources["memory_mb"] * 2**20, what, self.device)
 
@@ -90,13 +86,12 @@ class Claim:
         return dataset
 
     def metric(self, name, value, paper=None):
-        """Record a number, or a sample with one number per seed, beside the paper's value where it prints one.
+        """Record a number, or a sample with one per seed, beside the paper's value; it decides nothing.
 
-        It is reported only, and decides nothing. Raises ClaimError for anything but numbers.
+        Raises ClaimError for anything but numbers.
         """
-        mean, interval, n = self._measured(value, "mean")
         printed = None if paper is None else finite(paper)
-        self._metrics[name] = {"value": mean, "interval": interval, "n": n, "paper": printed}
+        self._metrics[name] = {**_measured(value, "mean"), "paper": printed}
 
     def keep(self, frame, name="runs"):
         """Store a tidy pandas table with the record, and hand it back as stored: floats have six significant digits.
@@ -111,10 +106,10 @@ class Claim:
             text = frame.to_csv(index=False, lineterminator="\n").encode()
         except UnicodeEncodeError as error:
             raise ClaimError(f"{self.id}: the table {name!r} holds words that no UTF-8 can hold") from error
-        if len(text) <= LEGIBLE:
-            self._files[f"{name}.csv"] = text
-        else:
+        if len(text) > LEGIBLE:
             self._files[f"{name}.csv.xz"] = lzma.compress(text)
+        else:
+            self._files[f"{name}.csv"] = text
         return frame
 
     def series(self, /, **arrays):
@@ -132,8 +127,8 @@ class Claim:
 
         if not _NAME.fullmatch(name):
             raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
-        content = self._files[f"{name}.png"] = files.png(fig)
-        self._figures[f"{name}.png"] = files.panels(fig)
+        content, panels = files.drawn(fig)
+        self._files[f"{name}.png"], self._figures[f"{name}.png"] = content, panels
         if fig not in _shown:
             picture = {"image/png": base64.b64encode(content).decode(), "text/plain": repr(fig)}
             size = {"width": round(100 * fig.get_figwidth())}
@@ -155,45 +150,32 @@ class Claim:
             self._unmet.append(reason)
 
     def conditions(self, factor, text):
-        """State by which factor the worst of a theorem's own conditions is missed where it is measured; met up to 1.
-
-        text: which condition, with all hidden constants 1, in a sentence.
-        """
+        """State by which factor a theorem's worst condition is missed (met up to 1); text: which, with constants 1."""
         self._conditions = {"factor": finite(factor), "text": text}
 
     def verify(self, name, value, holds):
-        """Test our own computation: raises ClaimError where a number, or the mean of a sample, does not satisfy it.
-
-        holds: as of a registered check, such as "<= 1e-9".
-        """
+        """Raise ClaimError where our own number, or a sample's mean, does not satisfy `holds`, such as "<= 1e-9"."""
         satisfied, _ = rule.requirement(holds)
-        found = self._measured(value, "mean")[0]
+        found = _measured(value, "mean")["value"]
         if found is None or not satisfied(found):
             raise ClaimError(f"{self.id}: our own computation is wrong: {name} is {found}, and {holds} was required")
 
     def check(self, name, value):
         """Measure a registered check: `value` is a number, or a sample with one number per seed.
 
-        Of a sample the registered statistic is judged with its 95 % interval: the mean (Student's t), the median (the
-        sign test's, of six values at least), or the share of truth values (Clopper and Pearson's). The check holds
-        where the whole interval satisfies it, fails where no point of it does, and is undecided otherwise, also where
-        a mean comes of a single value. Raises ClaimError for a check that is not registered, or given twice. One that
-        is registered for other sizes is left out.
+        Of a sample the registered statistic is judged with its 95 % interval (`values.measured`): the check holds where
+        the whole interval satisfies it, fails where no point of it does, and is undecided otherwise. One that is
+        registered for other sizes is left out. Raises ClaimError for one that is not registered, or given twice.
         """
         check = next((check for check in self.spec.checks if check.name == name), None)
-        if check is None or name in self._checks:
-            raise ClaimError(f"{self.id}: check {name!r} is {'given twice' if check else 'not registered'}")
-        found, interval, n = self._measured(value, check.statistic)
+        if check is None:
+            raise ClaimError(f"{self.id}: check {name!r} is not registered")
+        if name in self._checks:
+            raise ClaimError(f"{self.id}: check {name!r} is given twice")
         row = {"name": name, "holds": check.holds, "statistic": check.statistic, "paper": check.paper}
-        row |= {"value": found, "interval": interval, "n": n, "outcome": check.outcome(found, interval)}
+        row |= _measured(value, check.statistic)
+        row["outcome"] = check.outcome(row["value"], row["interval"])
         self._checks[name] = row
-
-    def _measured(self, value, statistic):
-        """(value, [low, high] or None, number of values) of a number or of a sample's statistic, as JSON has them."""
-        value, low, high, n = measured(value, statistic)
-        if n is None:
-            return finite(value), None, None
-        return finite(value), [finite(low), finite(high)], n
 
     def report(self):
         """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a check is missing."""
@@ -203,8 +185,11 @@ class Claim:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
         rows = [self._checks[name] for name in asked if name in self._checks]
         if self._changed:
-            values = self._reference()
-            rows = [row | {"reference": values.get(row["name"])} for row in rows]
+            reference = {}
+            with contextlib.suppress(ClaimError):  # an unreadable record costs no run
+                stored = records.load(self.id, self.profile, Path(self._run.references)) or {"checks": []}
+                reference = {row["name"]: row["value"] for row in stored["checks"]}
+            rows = [row | {"reference": reference.get(row["name"])} for row in rows]
         outcomes = [] if self._unmet else [row["outcome"] for row in rows]
         record = {
             "claim": self.id,
@@ -238,15 +223,6 @@ class Claim:
         shown = {"text/markdown": render.markdown(self.spec, record), "text/plain": render.plain(self.spec, record)}
         _show(shown, {"ledger": {"report": self.id}})
 
-    def _reference(self):
-        """{check: value} in the record with the size's own parameters; empty where that has not been run here."""
-        path = Path(self._run.references) / self.profile / self.id / "result.json"
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            return {row["name"]: row["value"] for row in stored["checks"]}
-        except (OSError, ValueError, LookupError, TypeError):
-            return {}
-
     def _machine(self):
         """The device, and the most memory that was in use on it."""
         import torch
@@ -266,12 +242,17 @@ class Claim:
             buffer = io.BytesIO()
             np.savez_compressed(buffer, **dict(sorted(self._series.items())))
             self._files["series.npz"] = buffer.getvalue()
-        record_file = {"result.json": (json.dumps(record, indent=1) + "\n").encode()}
-        contents = self._files | record_file
-        files.write_together({self.folder / name: content for name, content in contents.items()})
-        for old in self.folder.iterdir():
-            if old.suffix in files.KEPT and old.name not in self._files:
-                old.unlink()
+        contents = {self.folder / name: content for name, content in self._files.items()}
+        contents[self.folder / "result.json"] = (json.dumps(record, indent=1) + "\n").encode()
+        files.write_together(contents)
+        files.remove_others(self.folder, self._files)
+
+
+def _measured(value, statistic):
+    """{value, interval, n} of a number, or of a sample's statistic, as JSON has them."""
+    value, low, high, n = measured(value, statistic)
+    interval = None if n is None else [finite(low), finite(high)]
+    return {"value": finite(value), "interval": interval, "n": n}
 
 
 def _show(data, metadata=None):

@@ -17,7 +17,7 @@ from rich.console import Console
 from overparam import memory, settings
 from overparam.errors import OverparamError, ParameterError
 
-from . import batch, paths, records, registry, render, rule, runner, show
+from . import batch, freezing, overviews, paths, records, registry, render, rule, runner, show
 from .errors import ClaimError, RunFailed
 from .parameters import notebook_parameters
 from .run import Run, apply_environment
@@ -67,7 +67,7 @@ def _list_waiting(profile):
     waiting = {page: registry.size_of(page, profile).resources for page in stale}
     for page, resources in sorted(waiting.items(), key=lambda item: item[1].get("minutes", 0)):
         begun = any((paths.LOGS / "checkpoints" / profile / page).glob("*.safetensors"))
-        print(f"{page:<46} {_declared(resources).removeprefix('declared: ')}{'; begun' if begun else ''}")
+        print(f"{page:<46} {_costs(resources)}{'; begun' if begun else ''}")
     total = sum(resources.get("minutes", 0) for resources in waiting.values())
     print(f"{len(waiting)} of {len(pages)} notebooks wait at {profile} size, {total:g} minutes as declared")
 
@@ -101,25 +101,28 @@ def run(
     if dry_run or not as_json:
         if changes := registry.changed(parameters, records.plan(claim, profile)[1]):
             print(f"changed: {render.changes(changes)}")
-        print(_declared(resources | ({"threads": threads} if threads else {}), parameters.get("device")))
-        print(_took(claim, profile, parameters.get("device")), flush=True)
+        device = parameters.get("device")
+        if threads:
+            resources = {**resources, "threads": threads}
+        where = " for a GPU" if resources.get("gpu") and device == "cpu" else ""
+        print(f"declared{where}: {_costs(resources, device)}")
+        print(f"measured: {_took(claim, profile, device)}", flush=True)
     if dry_run:
         return
     started = time.monotonic()
     try:
         record = runner.run(claim, profile, overrides, threads)
+        ended = {key: record[key] for key in ("verdict", "changed") if key in record}
     except (OverparamError, OSError) as error:
         if not as_json:
             raise
-        print(json.dumps({"claim": claim, "error": _in_words(error), "seconds": time.monotonic() - started}))
-        raise SystemExit(1) from error
+        ended = {"error": _in_words(error)}
+    seconds = time.monotonic() - started
     if as_json:
-        changed = {"changed": record["changed"]} if "changed" in record else {}
-        ended = {"claim": claim, "verdict": record["verdict"], **changed, "seconds": time.monotonic() - started}
-        print(json.dumps(ended))
-    else:
-        print(render.plain(spec, record))
-        print(f"{time.monotonic() - started:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
+        print(json.dumps({"claim": claim, **ended, "seconds": seconds}))
+        sys.exit(1 if "error" in ended else 0)
+    print(render.plain(spec, record))
+    print(f"{seconds:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
 
 
 def _assignment(text, claim):
@@ -135,14 +138,14 @@ def _assignment(text, claim):
         return name, value
 
 
-def _declared(resources, device="cuda"):
+def _costs(resources, device="cuda"):
     """What is registered of a run's costs, in words; its minutes are a GPU's where it needs one."""
     words = [f"{resources['minutes']:g} min"] if "minutes" in resources else []
-    words += [memory.size(resources["memory_mb"] * 2**20)]
-    words += ["a GPU"] if resources.get("gpu") and device != "cpu" else []
-    where = " for a GPU" if resources.get("gpu") and device == "cpu" else ""
-    words += [f"{resources['threads']} thread{'s' * (resources['threads'] > 1)}"]
-    return f"declared{where}: {', '.join(words)}"
+    words.append(memory.size(resources["memory_mb"] * 2**20))
+    if resources.get("gpu") and device != "cpu":
+        words.append("a GPU")
+    words.append(f"{resources['threads']} thread{'s' * (resources['threads'] > 1)}")
+    return ", ".join(words)
 
 
 def _took(claim, profile, device):
@@ -150,8 +153,8 @@ def _took(claim, profile, device):
     with contextlib.suppress(ClaimError):  # an unreadable one is what the run will replace
         record = records.load(claim, profile)
         if record and record["device"].startswith("CPU") == (device != "cuda"):
-            return f"measured: {show.took(record)}"
-    return f"measured: nothing yet on a {'GPU' if device == 'cuda' else 'CPU'} at {profile} size"
+            return show.took(record)
+    return f"nothing yet on a {'GPU' if device == 'cuda' else 'CPU'} at {profile} size"
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -172,8 +175,7 @@ def figures(
         return
     if profile in records.LONG:
         for page in todo:
-            declared = _declared(registry.size_of(page, profile).resources)
-            print(f"{page:<46} {declared.removeprefix('declared: ')}")
+            print(f"{page:<46} {_costs(registry.size_of(page, profile).resources)}")
     ended = set()
 
     def on_event(event):
@@ -221,8 +223,6 @@ def outputs(claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (d
 @app.command()
 def refresh():
     """Bring what is written about the committed records up to date: executed notebooks, each paper's README."""
-    from . import overviews
-
     for size in records.COMMITTED:
         for page in records.pages(size):
             if records.executed(page, size).exists() and runner.refresh(page, size):
@@ -234,8 +234,6 @@ def refresh():
 @app.command()
 def freeze(paper: Annotated[str, typer.Argument(help="A paper's key, say arora2019.")]):
     """Freeze the checks and seeds of a paper's claims today, before the runs that judge them."""
-    from . import freezing
-
     print(f"{paths.relative(freezing.freeze(paper))}: commit it with the claims that it freezes")
 
 
@@ -315,13 +313,11 @@ def main():
         if hasattr(error, "format_message"):  # a usage error of the command line itself
             error.show()
             sys.exit(error.exit_code)
-        where, trace = paths.LOGS / "crash.txt", traceback.format_exc()
-        try:
-            where.parent.mkdir(exist_ok=True)
-            where.write_text(trace)
-            trace = f"the traceback is in {where}"
-        except OSError:
-            pass
+        trace = traceback.format_exc()
+        with contextlib.suppress(OSError):
+            paths.LOGS.mkdir(exist_ok=True)
+            (paths.LOGS / "crash.txt").write_text(trace)
+            trace = f"the traceback is in {paths.LOGS / 'crash.txt'}"
         print(f"error: {type(error).__name__}: {error}\nthis should not happen; {trace}", file=sys.stderr)
         sys.exit(1)
 

@@ -1,24 +1,20 @@
 """What changed in the records since a git revision: verdicts, checks, numbers beyond their tolerance, figures."""
 
 import io
-import json
 import subprocess
 import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
-from overparam.errors import OverparamError, ParameterError
+from overparam.errors import ParameterError
 
-from . import findings, paths, render
-from .errors import ClaimError
-from .records import COMMITTED, complete
+from . import findings, paths, records, render
 
 # Relative changes up to these are the machine's: float64 results agree to eight digits between kinds of CPU, float32
 # trainings do not. A check that turns is a change whatever its size.
 TOLERANCES = {"float64": 1e-6, "float32": 1e-3}
 COARSEST = 1e-2
 JUDGED = ("holds", "statistic", "outcome")  # a check with another one has changed
-EMPTY = bytes(1024)  # a tar file without members
 
 
 class Change(NamedTuple):
@@ -33,53 +29,46 @@ class Change(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What one state of the tree holds: {(profile, claim): record}, {(profile, claim, figure): PNG bytes}."""
+    """What one state of the tree holds: {(profile, claim): record}, {(profile, claim): {figure: PNG bytes}}."""
 
     records: dict
     pictures: dict
 
 
 def at_revision(revision, root=None):
-    """The Records committed at a git revision. Raises ParameterError where git does not know it."""
+    """The Records committed at a git revision. Raises ParameterError where git knows none of it."""
     root = root or paths.ROOT
-    own = Path(_git(root, "rev-parse", "--show-toplevel").stdout.decode().strip()) == root.resolve()
-    if not own or _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
-        raise ParameterError(f"git knows no revision {revision!r} in {root}")
-    packed = _git(root, "archive", f"{revision}^{{commit}}", "figures").stdout
-    with tarfile.open(fileobj=io.BytesIO(packed or EMPTY)) as archive:
+    commit = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+    packed = _git(root, "archive", commit, "figures")
+    if not packed:
+        raise ParameterError(f"git knows no records of a revision {revision!r} in {root}")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         return _records({m.name: archive.extractfile(m).read() for m in archive if m.isfile()}, revision)
+
+
+def _git(root, *words):
+    return subprocess.run(["git", "-C", str(root), *words], capture_output=True).stdout
 
 
 def at_present(figures=None):
     """The Records in the working tree; figures: default the project's."""
-    figures = Path(figures or paths.ROOT / "figures")
-    files = [file for file in sorted(figures.glob("*/*/*")) if file.suffix in (".json", ".png")]
-    return _records({str(Path("figures", *file.parts[-3:])): file.read_bytes() for file in files}, "the working tree")
-
-
-def _git(root, *words):
-    try:
-        return subprocess.run(["git", "-C", str(root), *words], capture_output=True)
-    except OSError as error:
-        raise OverparamError(f"git cannot be run: {error}") from error
+    figures = figures or paths.ROOT / "figures"
+    found = [*figures.glob("*/*/result.json"), *figures.glob("*/*/*.png")]
+    contents = {Path("figures", *file.parts[-3:]): file.read_bytes() for file in found}
+    return _records(contents, "the working tree")
 
 
 def _records(contents, state):
     """The Records among {path: bytes}."""
     found = Records({}, {})
     for path, content in contents.items():
-        key = Path(path).parts[1:]
-        if len(key) != 3 or key[0] not in COMMITTED:
+        key = Path(path).parts[1:]  # size, claim, name
+        if len(key) != 3 or key[0] not in records.COMMITTED:
             continue
-        if key[2].endswith(".png"):
-            found.pictures[key] = content
-        elif key[2] == "result.json":
-            try:
-                found.records[key[:2]] = complete(json.loads(content))
-            except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
-                where = f"the record of {key[1]} at {key[0]} size in {state}"
-                reason = f"{type(error).__name__}: {error}"[:300]
-                raise ClaimError(f"{where} is not readable: {reason}") from error
+        if key[2] == "result.json":
+            found.records[key[:2]] = records.parsed(content, f"{path} in {state}")
+        elif key[2].endswith(".png"):
+            found.pictures.setdefault(key[:2], {})[key[2]] = content
     return found
 
 
@@ -93,11 +82,12 @@ def changes(old, new):
             found.append(Change(*key, "claim", "record", *verdicts))
         elif before != after:
             found += _changed_record(key, before, after)
-        for full in sorted(full for full in old.pictures.keys() | new.pictures.keys() if full[:2] == key):
-            pictures = [side.pictures.get(full) for side in (old, new)]
-            if pictures[0] != pictures[1]:
-                words = ("drawn", "redrawn") if all(pictures) else ["drawn" if p else "" for p in pictures]
-                found.append(Change(*key, "figure", full[2], *words))
+        was, now = (side.pictures.get(key, {}) for side in (old, new))
+        for name in sorted(was.keys() | now.keys()):
+            if name not in now:
+                found.append(Change(*key, "figure", name, "drawn", ""))
+            elif was.get(name) != now[name]:
+                found.append(Change(*key, "figure", name, *(("drawn", "redrawn") if name in was else ("", "drawn"))))
     return found
 
 

@@ -1,11 +1,11 @@
 """Files that are whole or not there at all, and pictures that are small."""
 
 import contextlib
+import hashlib
 import io
 import os
 
-KEPT = (".png", ".svg", ".npz", ".csv", ".xz")  # suffixes of the files of a record beside result.json
-DOTS = 200  # per inch of a figure
+KEPT = (".png", ".npz", ".csv", ".xz")  # suffixes of the files of a record beside result.json
 
 
 def write_atomically(path, content):
@@ -29,6 +29,13 @@ def write_together(contents):
             left.unlink(missing_ok=True)
 
 
+def remove_others(folder, names):
+    """Remove what earlier runs left in a record's folder: pictures, tables and series that are not named."""
+    for old in folder.iterdir():
+        if old.suffix in KEPT and old.name not in names:
+            old.unlink()
+
+
 def forget(checkpoints):
     """Remove the checkpoints of a finished run from their folder; refused ones stay for whoever wants to see them."""
     for file in checkpoints.rglob("*.safetensors"):
@@ -37,30 +44,22 @@ def forget(checkpoints):
         checkpoints.rmdir()
 
 
-def png(fig):
-    """A drawn figure as PNG of 256 colours."""
-    drawn = io.BytesIO()
-    fig.savefig(drawn, format="png", dpi=_dots(fig))
-    return compact_png(drawn.getvalue())
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
 
 
-def panels(fig):
-    """The boxes [left, upper, right, lower] in pixels of a drawn figure's panels, with their labels."""
-    import numpy as np
-
-    dots = _dots(fig)
+def drawn(fig):
+    """(PNG, [[left, upper, right, lower] of each panel with its labels, in pixels]) of a figure."""
+    dots = 200 if fig.get_figwidth() <= 7 else 150  # per inch
+    content = io.BytesIO()
+    fig.savefig(content, format="png", dpi=dots)
     height, boxes = fig.get_figheight() * dots, []
     for ax in fig.axes:
         box = ax.get_tightbbox()
-        if box is not None and ax.get_visible():
-            left, lower, right, upper = np.array(box.extents) * dots / fig.dpi
-            edges = [left, height - upper, right, height - lower]
-            boxes.append([max(0, round(edge)) for edge in edges])
-    return boxes
-
-
-def _dots(fig):
-    return DOTS if fig.get_figwidth() <= 7 else 150
+        if box is not None:  # the panel is visible
+            left, lower, right, upper = (edge * dots / fig.dpi for edge in box.extents)
+            boxes.append([max(0, round(edge)) for edge in (left, height - upper, right, height - lower)])
+    return compact_png(content.getvalue()), boxes
 
 
 def compact_png(content):

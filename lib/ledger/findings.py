@@ -21,11 +21,16 @@ def spoken(value, digits=3):
         return "not measured"
     if 0 < abs(value) < ROUNDING:
         return "0 up to rounding"
-    text = f"{value:.{digits}g}"
-    if abs(value) < 1e7 and (abs(value) >= 1000 or "e+" in text):
-        return f"{float(text):,.0f}"
+    text = rounded(value, digits)
     power = re.fullmatch(r"(-?[\d.]+)e([+-]\d+)", text)
     return f"${power[1]}\\cdot10^{{{int(power[2])}}}$" if power else text
+
+
+def rounded(value, digits):
+    """A number with so many significant digits: 1,230, but 1.23e+08."""
+    text = f"{value:.{digits}g}"
+    grouped = abs(value) < 1e7 and (abs(value) >= 1000 or "e+" in text)
+    return f"{float(text):,.0f}" if grouped else text
 
 
 def measured(row):
@@ -58,7 +63,7 @@ class Quotes:
 
         log10: the column holds decimal logarithms.
         """
-        rows = self._table(table)
+        rows = self.table(table)
         for name, wanted in where.items():
             if name not in rows:
                 raise LookupError(f"the table {table!r} has no column {name!r}")
@@ -68,10 +73,10 @@ class Quotes:
         number = float(rows[column].agg(how))
         return spoken(10**number if log10 else number)
 
-    def _table(self, name):
-        for suffix in (".csv", ".csv.xz"):
-            if (self.folder / f"{name}{suffix}").exists():
-                return pd.read_csv(self.folder / f"{name}{suffix}")
+    def table(self, name):
+        """A kept table. Raises LookupError where there is none of this name."""
+        for file in self.folder.glob(f"{name}.csv*"):  # some are compressed
+            return pd.read_csv(file)
         raise LookupError(f"there is no table {name!r}")
 
 
@@ -80,22 +85,16 @@ def finding(claim, record, folder):
 
     Raises ClaimError where the finding quotes what is not there.
     """
-    written = claim.finding
-    if written is None or not speaks_of(written, record):
+    if claim.finding is None or claim.finding.of != f"{record['profile']}, {record['verdict']}":
         return generated(record)
     quotes = Quotes(record, folder)
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     try:
-        filled = environment.from_string(written.text).render(value=quotes.value, column=quotes.column)
+        filled = environment.from_string(claim.finding.text).render(value=quotes.value, column=quotes.column)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, jinja2.TemplateError) as error:
         file, reason = claim.page.file, " ".join(str(error).split())
         raise ClaimError(f"{file.parent.name}/{file.name}, {claim.id}, finding.text: {reason}") from error
     return " ".join(filled.split())
-
-
-def speaks_of(finding, record):
-    """Whether a finding was written for a record of this size and verdict, with its reference parameters."""
-    return finding.of == f"{record['profile']}, {record['verdict']}"
 
 
 def generated(record):
@@ -107,13 +106,15 @@ def generated(record):
     if not outcomes:
         return "No check is asked at this size."
     words = f"{held} of {len(outcomes)} check{'s' * (len(outcomes) > 1)} hold{'s' * (held == 1)}"
-    return words + (f", {undecided} {'are' if undecided > 1 else 'is'} undecided." if undecided else ".")
+    if undecided:
+        words += f", {undecided} {'are' if undecided > 1 else 'is'} undecided"
+    return f"{words}."
 
 
-def opening(text, enough=160):
-    """The first sentences of a finding, for a cell of a table: as many as it takes to fill `enough` characters."""
-    sentences, kept = re.split(r"(?<=[.!?])\s+(?=[A-Z$])", text.strip()), ""
-    for sentence in sentences:
-        if len(kept) < enough:
+def opening(text):
+    """The first sentences of a finding, for a cell of a table: as many as it takes to fill 160 characters."""
+    kept = ""
+    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z$])", text):
+        if len(kept) < 160:
             kept = f"{kept} {sentence}".strip()
     return kept

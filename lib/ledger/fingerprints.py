@@ -9,6 +9,7 @@ import platform
 import subprocess
 import tomllib
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 import overparam
@@ -19,13 +20,12 @@ PACKAGE = Path(overparam.__file__).resolve().parent
 VALUES = Path(__file__).with_name("values.py")  # of this package, the module that decides the values of a record
 # These change no number: messages, the memory that may be used, and where files lie.
 NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.settings"}
-_VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
 
 
 def versions():
     """Versions of Python and of the libraries that a number can depend on."""
-    installed = {name: importlib.metadata.version(name) for name in _VERSIONED}
-    return {"python": platform.python_version(), **installed}
+    libraries = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in libraries}
 
 
 def git_revision():
@@ -58,12 +58,16 @@ def fingerprint(notebook, parameters, deciding):
     code = [_notebook_code(notebook), _code(VALUES), *map(_code, modules(notebook).values())]
     text = "\n".join(code)
     data_sets = [table for name, table in _data_sets().items() if name in text + decided]
-    return hashlib.sha256("\n".join([decided, text, *data_sets]).encode()).hexdigest()
+    return _digest([decided, text, *data_sets])
 
 
 def library(notebook):
     """A digest of the library alone, as far as a notebook imports it: trainings go on while it stays the same."""
-    return hashlib.sha256("\n".join(map(_code, modules(notebook).values())).encode()).hexdigest()
+    return _digest(map(_code, modules(notebook).values()))
+
+
+def _digest(texts):
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def refresh():
@@ -74,11 +78,9 @@ def refresh():
 
 def state(notebook):
     """A digest of where all sources lie and when each was written last: whether somebody writes while they are read."""
-    tables = [*Path(notebook).parent.glob("*.toml"), *PACKAGE.rglob("*.toml")]
-    files = sorted([Path(notebook), VALUES, *tables, *PACKAGE.rglob("*.py")])
-    found = [(file, file.stat()) for file in files]
-    written = [[str(file), status.st_ctime_ns, status.st_ino] for file, status in found]
-    return hashlib.sha256(json.dumps(written).encode()).hexdigest()
+    registered, package = notebook.parent.glob("*.toml"), [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
+    files = sorted([notebook, VALUES, *registered, *package])
+    return _digest(f"{file} {file.stat().st_ctime_ns} {file.stat().st_ino}" for file in files)
 
 
 def settled(notebook):
@@ -90,11 +92,13 @@ def settled(notebook):
 
 def modules(notebook):
     """{dotted name: file} of the library's modules that a notebook imports, directly or through others, sorted."""
-    found, new = {}, _imports(_notebook_code(notebook), "")
-    while new:
-        found |= {name: _file(name) for name in new}
-        inner = [_imports(_code(_file(name)), _package(name)) for name in new]
-        new = set().union(*inner) - found.keys()
+    found, waiting = {}, [*_imports(_notebook_code(notebook), "")]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = file = _file(name)
+            package = name if file.stem == "__init__" else name.rpartition(".")[0]
+            waiting += _imports(_code(file), package)
     return {name: found[name] for name in sorted(found) if name not in NEUTRAL}
 
 
@@ -106,8 +110,7 @@ def _imports(code, package):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
-            base = ".".join([*above, *filter(None, [node.module])])
+            base = resolve_name("." * node.level + (node.module or ""), package)
             names.update(f"{base}.{alias.name}" for alias in node.names)
     outer = {".".join(name.split(".")[:k]) for name in names for k in range(1, name.count(".") + 2)}
     return {name for name in outer if name.split(".")[0] == PACKAGE.name and _file(name)}
@@ -118,16 +121,12 @@ def _file(name):
     """The file of a module of the library, or None."""
     place = PACKAGE.parent.joinpath(*name.split("."))
     files = [place.with_suffix(".py"), place / "__init__.py"]
-    return next((file for file in files if file.is_file()), None)
-
-
-def _package(name):
-    return name if _file(name).stem == "__init__" else name.rpartition(".")[0]
+    return next(filter(Path.is_file, files), None)
 
 
 def _notebook_code(notebook):
     """The code of a notebook without the cell of parameters, comments and docstrings."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in code if "parameters" not in cell["metadata"].get("tags", [])]
     return _stripped("\n".join(sources))
@@ -140,17 +139,11 @@ def _code(file):
 
 @cache
 def _stripped(source):
-    return ast.unparse(_without_docstrings(ast.parse(source)))
-
-
-def _without_docstrings(tree):
-    nodes = [tree]
-    for node in nodes:  # statements alone: most of a tree lies in their expressions
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
-            nodes += getattr(node, block, [])
-    return tree
+    return ast.unparse(tree)
 
 
 @cache

@@ -5,7 +5,7 @@ import json
 
 from overparam.errors import ParameterError
 
-from . import files, paths, registry, rule
+from . import files, paths, registry
 from .parameters import near
 
 
@@ -19,18 +19,15 @@ def freeze(paper):
     if not claims:
         known = {claim.paper for claim in registry.registry().values()}
         raise ParameterError(f"unknown paper {paper!r}; {near(paper, known) or ', '.join(sorted(known))}")
-    path = paths.NOTEBOOKS / paper / registry.FROZEN
-    if path.exists():
-        date = registry.frozen(paper)["date"]
-        raise ParameterError(f"{paper} was frozen on {date}: enter a change in [[changes]] of its claim")
+    if then := registry.frozen(paper):
+        raise ParameterError(f"{paper} was frozen on {then['date']}: enter a change in [[changes]] of its claim")
     lines = ["# What was fixed before the runs that judge it. Changes since stand in the claims' own files.", ""]
     lines.append(f"date = {datetime.date.today()}")
     for claim in claims:
         lines += ["", f"[{claim.slug}.seeds]"]
-        for size in rule.SIZES:
-            if size in claim.page.sizes:
-                lines.append(f"{size} = {registry.parameters_at(claim.id, size)['seed']}")
+        lines += [f"{size} = {registry.parameters_at(claim.id, size)['seed']}" for size in claim.page.sizes]
         lines += ["", f"[{claim.slug}.checks]"]
         lines += [f"{check.name} = {json.dumps(registry.as_frozen(check))}" for check in claim.checks]
+    path = paths.NOTEBOOKS / paper / registry.FROZEN
     files.write_atomically(path, ("\n".join(lines) + "\n").encode())
     return path

@@ -1,12 +1,14 @@
 """Copies of the notebooks to work in: what is edited, run and saved there is never the reference."""
 
+import shutil
+
 import nbformat
 
 from . import paths, records, registry, show
-from .site.markup import with_formulas
+from .markup import with_formulas
 
 INDEX = "index.ipynb"
-METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # else JupyterLab asks
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}  # without it JupyterLab asks
 ABOUT = """# Notebooks
 
 These are copies in `lab/`: change what you like, run all cells, save. The reference is what `notebooks/` holds, and
@@ -23,35 +25,36 @@ def prepare():
     A copy that differs from what was copied is somebody's work, and is left alone.
     """
     behind = []
-    for file in sorted(paths.NOTEBOOKS.rglob("*.ipynb")):
-        name = file.relative_to(paths.NOTEBOOKS)
+    for original in sorted(paths.NOTEBOOKS.rglob("*.ipynb")):
+        name = original.relative_to(paths.NOTEBOOKS)
         if ".ipynb_checkpoints" in name.parts:
             continue
-        own, taken, content = paths.LAB / name, paths.LAB / ".originals" / name, file.read_bytes()
-        edited = own.exists() and not (taken.exists() and own.read_bytes() == taken.read_bytes())
-        if not edited:
+        own, taken = paths.LAB / name, paths.LAB / ".originals" / name
+        if not own.exists() or _same(own, taken):
             for copy in (own, taken):
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(content)
-        elif not taken.exists() or taken.read_bytes() != content:
+                shutil.copyfile(original, copy)
+        elif not _same(original, taken):
             behind.append(own)
-    cells = [nbformat.v4.new_markdown_cell(text, id=f"c{i}") for i, text in enumerate([ABOUT, *_contents()])]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=METADATA), paths.LAB / INDEX)
+    cells = [nbformat.v4.new_markdown_cell(text) for text in [ABOUT, *_contents()]]
+    index = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    nbformat.write(index, paths.LAB / INDEX)
     return behind
+
+
+def _same(file, other):
+    return other.exists() and file.read_bytes() == other.read_bytes()
 
 
 def _contents():
     """Markdown for each paper: its claims as links to their notebooks, with their verdicts."""
-    rows = {}
+    lists = {}
     for row in records.overview():
         claim = registry.claim(row["claim"])
         word, _, size = show.verdict_of(row["sizes"])
         place = claim.page.notebook.relative_to(paths.NOTEBOOKS)
-        line = f"- [{with_formulas(claim.title)}]({place}): {word}{f' ({size})' * bool(size)}"
-        rows.setdefault(claim.paper, []).append(line)
-    texts = []
-    for paper, lines in rows.items():
-        heading = ": ".join(filter(None, show.heading(paper)))
-        texts.append("\n".join([f"## {heading}", "", *lines]))
+        verdict = f"{word} ({size})" if size else word
+        lists.setdefault(claim.paper, []).append(f"- [{with_formulas(claim.title)}]({place}): {verdict}")
+    texts = ["\n".join([f"## {show.about_paper(paper)[1]}", "", *lines]) for paper, lines in lists.items()]
     others = [f"- [{path.stem}]({path.name})" for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))]
     return [*texts, "\n".join(["## To try", "", *others])] if others else texts

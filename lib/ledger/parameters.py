@@ -8,7 +8,6 @@ import math
 import reprlib
 import sys
 from functools import cache
-from pathlib import Path
 
 from overparam.errors import ParameterError
 
@@ -18,24 +17,27 @@ from .errors import ClaimError
 def notebook_parameters(path):
     """{name: literal} of a notebook's cell tagged `parameters`. Raises ClaimError where it holds anything else."""
     try:
-        return copy.deepcopy(_literals(Path(path).read_text(encoding="utf-8")))
+        return copy.deepcopy(_literals(path.read_text(encoding="utf-8")))
     except Exception as error:  # MemoryError too: what a parser raises for nested brackets
-        raise ClaimError(f"{Path(path).name}: no readable cell of literals tagged 'parameters' ({error})") from error
+        raise ClaimError(f"{path.name}: no readable cell of literals tagged 'parameters' ({error})") from error
 
 
 @cache
-def _literals(text):
-    cells = json.loads(text)["cells"]
-    (cell,) = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
-    return dict(map(_literal, ast.parse("".join(cell["source"])).body))
+def _literals(notebook):
+    literals = {}
+    for node in ast.parse(_cell(notebook)).body:
+        (target,), value = node.targets, ast.literal_eval(node.value)
+        if not _is_parameter(value):
+            raise ValueError(f"{target.id} is neither a number, nor a word, nor a list of such")
+        literals[target.id] = value
+    return literals
 
 
-def _literal(node):
-    """(name, value) of an assignment of a number, a word, or a list of such."""
-    (target,), value = node.targets, ast.literal_eval(node.value)
-    if not _is_parameter(value):
-        raise ValueError(f"{target.id} is neither a number, nor a word, nor a list of such")
-    return target.id, value
+def _cell(notebook):
+    """The source of the cell of parameters, of a notebook's text."""
+    cells = json.loads(notebook)["cells"]
+    (source,) = ["".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    return source
 
 
 def _is_parameter(value):
@@ -46,8 +48,7 @@ def _is_parameter(value):
 
 def comments(path):
     """{name: what the comment behind its literal says}: what a notebook's parameter is, and the paper's value."""
-    cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-    text = next("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
+    text = _cell(path.read_text(encoding="utf-8"))
     lines = [line.encode() for line in text.split("\n")]  # the parser counts bytes
     ends = {node.targets[0].id: lines[node.end_lineno - 1][node.end_col_offset :] for node in ast.parse(text).body}
     return {name: rest.decode().strip("# ") for name, rest in ends.items()}
@@ -63,8 +64,8 @@ def validated(given, defaults, ranges):
     """The given parameters, each of the type of its default and in its range. Raises ParameterError otherwise."""
     for name in given:
         if name not in defaults:
-            words = [near(name, defaults), f"there are {', '.join(defaults)}"]
-            raise ParameterError(f"unknown parameter {name!r}; {' '.join(filter(None, words))}")
+            words = f"{near(name, defaults)} there are {', '.join(defaults)}".strip()
+            raise ParameterError(f"unknown parameter {name!r}; {words}")
     return {name: _typed(name, value, defaults[name], ranges.get(name)) for name, value in given.items()}
 
 

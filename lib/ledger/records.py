@@ -1,12 +1,11 @@
 """Stored records: reading them, whether they are what the present sources give, and whether anybody touched them."""
 
-import hashlib
 import json
 import re
 
 from overparam.errors import OverparamError, ParameterError
 
-from . import fingerprints, paths, references, registry, rule
+from . import files, fingerprints, paths, references, registry, rule
 from .errors import ClaimError
 from .parameters import notebook_parameters, validated
 
@@ -37,20 +36,23 @@ def fingerprint(claim_id, size, overrides=None):
     notebook = claim.page.notebook
     try:
         return fingerprints.fingerprint(notebook, settings, registry.deciding(claim.page.id))
-    except (SyntaxError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+    except Exception as error:  # MemoryError too: what a parser raises for nested brackets
         raise ClaimError(f"{notebook}, or what it imports of the library, is not readable code: {error}") from error
 
 
 def load(claim_id, folder, figures=None):
     """The record of a claim in a folder such as "laptop", or None. Raises ClaimError where it is not readable."""
     path = (figures or paths.FIGURES) / folder / claim_id / "result.json"
+    return parsed(path.read_bytes(), path) if path.exists() else None
+
+
+def parsed(content, place):
+    """The record in the bytes of a file. Raises ClaimError, naming the place, where they are none."""
     try:
-        return complete(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-    except (OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        return complete(json.loads(content))
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"[:300].replace("\n", " ")
-        raise ClaimError(f"{path} is not a readable record ({reason}); delete it and run the claim again") from error
+        raise ClaimError(f"{place} is not a readable record ({reason})") from error
 
 
 def complete(record):
@@ -74,9 +76,9 @@ def complete(record):
     return record
 
 
-def files(claim_id, size, figures=None):
+def kept(claim_id, size, figures):
     """Names of what is kept of a claim beside its notebook: record, pictures, tables, series."""
-    folder = (figures or paths.FIGURES) / size / claim_id
+    folder = figures / size / claim_id
     return [file.name for file in sorted(folder.iterdir()) if _FILE.fullmatch(file.name) and not file.is_symlink()]
 
 
@@ -110,15 +112,10 @@ def damaged(claim_id, size, figures=None):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if not references.is_sealed(notebook):
             return [path]
-        outputs = notebook["metadata"]["overparam"]["outputs"]
-        wrote = [(path.parents[1] / name, digest) for name, digest in outputs.items()]
-        return [file for file, digest in wrote if not file.is_file() or sha256(file.read_bytes()) != digest]
+        wrote = {path.parents[1] / name: sha for name, sha in notebook["metadata"]["overparam"]["outputs"].items()}
+        return [file for file, sha in wrote.items() if not file.is_file() or files.sha256(file.read_bytes()) != sha]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return [path]
-
-
-def sha256(content):
-    return hashlib.sha256(content).hexdigest()
 
 
 def pages(size, claim_ids=()):
@@ -160,20 +157,9 @@ def _state(claim_id, size):
         return {"verdict": None, "stale": None}
     try:
         stored, wrong = load(claim_id, size), damaged(claim_id, size)
-        stale_ = stored is None or bool(wrong) or outdated(claim_id, size)
-        state = {"verdict": stored and stored["verdict"], "stale": stale_}
+        state = {"verdict": stored and stored["verdict"], "stale": bool(wrong) or outdated(claim_id, size)}
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
-    return state | ({"error": f"{wrong[0]} is not what its run wrote; run the claim again"} if wrong else {})
-
-
-def best(claim_id, figures=None):
-    """(size, record) of the committed record that counts, or (None, None). Raises ClaimError for a damaged one."""
-    found = {}
-    for size in COMMITTED:
-        record = load(claim_id, size, figures) if has_size(claim_id, size) else None
-        if record and executed(registry.claim(claim_id).page.id, size, figures).exists():
-            found[size] = record
-    states = {size: record["fingerprint"] != fingerprint(claim_id, size) for size, record in found.items()}
-    size = counting(states)
-    return size, found.get(size)
+    if wrong:
+        state["error"] = f"{wrong[0]} is not what its run wrote; run the claim again"
+    return state

@@ -1,9 +1,8 @@
 """Executed notebooks that are kept: the page as it reads today, with the outputs and pictures of its run."""
 
-import hashlib
 import json
 
-from . import findings, render
+from . import files, render
 
 
 def text(notebook):
@@ -14,20 +13,24 @@ def text(notebook):
 def composed(executed, page, claims):
     """An executed notebook with the page's present prose, each claim's finding, and today's words for its checks.
 
-    executed, page: notebooks as of json.loads; claims: (Claim, record, folder) of those that the run serves. Where the
+    executed, page: notebooks as of json.loads; claims: (Claim, record, finding) of those that the run serves. Where the
     page has another number of code cells today, its prose no longer fits, and only findings and checks are renewed.
     """
-    ran = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
+    ran = [_with_words(cell, claims) for cell in executed["cells"]]
     injected = [cell for cell in ran if "injected-parameters" in _tags(cell)]
-    own = [_with_words(cell, claims) for cell in ran if cell not in injected]
-    if len(own) == sum(cell["cell_type"] == "code" for cell in page["cells"]):
-        cells, code = [], iter(own)
+    code = [cell for cell in ran if cell["cell_type"] == "code" and "injected-parameters" not in _tags(cell)]
+    if len(code) == sum(cell["cell_type"] == "code" for cell in page["cells"]):
+        cells = []
         for cell in page["cells"]:
-            cells.append(next(code) if cell["cell_type"] == "code" else cell)
+            cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
             cells += injected if "parameters" in _tags(cell) else []
     else:
-        cells = [_with_words(cell, claims) for cell in executed["cells"] if "finding" not in _tags(cell)]
-    cells = [cells[0], *(_finding(*claim) for claim in claims), *cells[1:]]
+        cells = [cell for cell in ran if "finding" not in _tags(cell)]
+    found = [
+        {"cell_type": "markdown", "metadata": {"tags": ["finding"]}, "source": f"**In short.** {finding}"}
+        for _, _, finding in claims
+    ]
+    cells = [cells[0], *found, *cells[1:]]
     cells = [{**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)]  # those of the two had ids of their own
     return {**executed, "cells": cells}
 
@@ -36,40 +39,27 @@ def _tags(cell):
     return cell["metadata"].get("tags", [])
 
 
-def _finding(claim, record, folder):
-    source = f"**In short.** {findings.finding(claim, record, folder)}"
-    return {"cell_type": "markdown", "metadata": {"tags": ["finding"]}, "source": source}
-
-
 def _with_words(cell, claims):
     """A cell whose reports show the checks in today's words."""
     if cell["cell_type"] != "code":
         return cell
-    records = {claim.id: (claim, record) for claim, record, _ in claims}
-    outputs = []
-    for output in cell["outputs"]:
-        told = output.get("metadata", {}).get("ledger", {}).get("report")
-        if told in records:
-            shown = {"text/markdown": render.markdown(*records[told]), "text/plain": render.plain(*records[told])}
-            output = {**output, "data": shown}
-        outputs.append(output)
+    outputs = list(cell["outputs"])
+    for i, output in enumerate(outputs):
+        reported = output.get("metadata", {}).get("ledger", {}).get("report")
+        for claim, record, _ in claims:
+            if claim.id == reported:
+                shown = {"text/markdown": render.markdown(claim, record), "text/plain": render.plain(claim, record)}
+                outputs[i] = {**output, "data": shown}
     return {**cell, "outputs": outputs}
 
 
 def sealed(notebook, outputs):
     """The notebook with the digests of the files of its run, and of itself."""
-    metadata = {**notebook["metadata"], "overparam": {"outputs": outputs}}
-    unsealed = {**notebook, "metadata": metadata}
-    metadata["overparam"] = {"outputs": outputs, "itself": _digest(unsealed)}
-    return {**notebook, "metadata": metadata}
+    unsealed = {**notebook, "metadata": {**notebook["metadata"], "overparam": {"outputs": outputs}}}
+    itself = files.sha256(json.dumps(unsealed, sort_keys=True).encode())
+    return {**notebook, "metadata": {**unsealed["metadata"], "overparam": {"outputs": outputs, "itself": itself}}}
 
 
 def is_sealed(notebook):
     """Whether a notebook is what its run, or a later change of words, has sealed."""
-    own = notebook["metadata"]["overparam"]
-    unsealed = {**notebook, "metadata": {**notebook["metadata"], "overparam": {"outputs": own["outputs"]}}}
-    return own["itself"] == _digest(unsealed)
-
-
-def _digest(notebook):
-    return hashlib.sha256(json.dumps(notebook, sort_keys=True).encode()).hexdigest()
+    return notebook == sealed(notebook, notebook["metadata"]["overparam"]["outputs"])

@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
 
@@ -23,12 +23,8 @@ PRINTED = {  # whether a theorem follows as it is printed
     "gap": "the printed proof does not give it",
     "false": "false: there is a counterexample",
 }
-RESOURCES = {  # of a size, where its table says nothing
-    "smoke": {"memory_mb": 1500, "threads": 1},
-    "laptop": {"memory_mb": 4000, "threads": 2},
-    "desk": {"memory_mb": 4000, "threads": 2},
-    "paper": {"memory_mb": 4000, "threads": 2},
-}
+RESOURCES = {size: {"memory_mb": 4000, "threads": 2} for size in SIZES}  # where a size's table says nothing
+RESOURCES["smoke"] = {"memory_mb": 1500, "threads": 1}
 RANGES = {"device": ["cpu", "cuda"], "dtype": ["float32", "float64"]}  # of parameters that many pages have
 ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
 FROZEN = "frozen.toml"
@@ -36,11 +32,11 @@ FROZEN = "frozen.toml"
 
 @dataclass(frozen=True)
 class Size:
-    """One size of a run: why it was chosen, the parameters that differ from the notebook's, what it needs."""
+    """One size of a run: why it was chosen, what it needs, the parameters that differ from the notebook's."""
 
-    why: str = ""
-    resources: dict = field(default_factory=dict)
-    parameters: dict = field(default_factory=dict)
+    why: str
+    resources: dict
+    parameters: dict
 
 
 @dataclass(frozen=True)
@@ -106,126 +102,112 @@ def registry():
     """{claim id: Claim} of all claims. Raises ClaimError, naming file, table and key, where one is malformed."""
     claims = {}
     for file in sorted(paths.NOTEBOOKS.glob("*/*.toml")):
-        if file.name != FROZEN:
-            for claim in _claims(file):
-                if claim.id in claims:
-                    raise ClaimError(f"{_place(file)}: {claim.id} is registered in another file as well")
-                claims[claim.id] = claim
+        if file.name == FROZEN:
+            continue
+        tables = _read(file)
+        try:
+            found = _claims(file, tables)
+        except ClaimError as error:
+            raise ClaimError(f"{_place(file)}: {error}") from error
+        for claim in found:
+            if claim.id in claims:
+                raise ClaimError(f"{_place(file)}: {claim.id} is registered in another file as well")
+            claims[claim.id] = claim
     return claims
 
 
-def _claims(file):
-    """The claims of one file: its own, or one for each table that is neither `sizes` nor `ranges`."""
-    tables = read_toml(file)
+def _place(file):
+    return f"{file.parent.name}/{file.name}"
+
+
+def _read(file):
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ClaimError(f"{_place(file)} is not valid TOML: {error}") from error
+
+
+def _claims(file, tables):
+    """The claims of a file: its own, or one for each table that is neither `sizes` nor `ranges`, its own first."""
     paper, own = file.parent.name, file.stem
-    shared = {key: tables.pop(key) for key in ("notebook", "sizes", "ranges") if key in tables}
-    page = _page(file, f"{paper}-{own}", shared)
+    page = _page(file, f"{paper}-{own}", tables)
     if tables.keys() & {"title", "source", "kind", "claim"}:
-        tables = {own: tables}
+        return [_claim(page.id, page, tables, "")]
     if own not in tables:
-        raise ClaimError(f"{_place(file)}: there is no claim {own!r}, after which the file is named")
+        raise ClaimError(f"there is no claim {own!r}, after which the file is named")
     names = sorted(tables, key=lambda name: name != own)
-    return [_claim(file, page, f"{paper}-{name}", tables[name], name if len(names) > 1 else "") for name in names]
+    return [_claim(f"{paper}-{name}", page, tables[name], f"{name}.") for name in names]
 
 
-def _page(file, page_id, shared):
-    notebook = shared.get("notebook", file.stem)
-    if not isinstance(notebook, str) or "/" in notebook:
-        raise ClaimError(f"{_place(file, key='notebook')}: {notebook!r} is not the name of a notebook in this folder")
-    sizes = {name: _size(file, name, table) for name, table in _table(file, "sizes", shared.get("sizes", {})).items()}
-    ranges = _table(file, "ranges", shared.get("ranges", {}))
+def _page(file, page_id, tables):
+    """The Page of a file, whose tables lose what is the page's."""
+    notebook = _popped("notebook", tables, str) or file.stem
+    if "/" in notebook:
+        raise ClaimError(f"notebook: {notebook!r} is not the name of a notebook in this folder")
+    sizes = {name: _size(name, table) for name, table in _popped("sizes", tables, dict).items()}
+    ranges = _popped("ranges", tables, dict)
     for name, allowed in ranges.items():
         if not isinstance(allowed, list) or not allowed:
-            raise ClaimError(f"{_place(file, 'ranges', name)}: a range is [low, high] or a list of choices")
+            raise ClaimError(f"ranges.{name}: a range is [low, high] or a list of choices")
     return Page(page_id, file, file.with_name(f"{notebook}.ipynb"), sizes, RANGES | ranges)
 
 
-def _size(file, name, table):
+def _size(name, table):
     if name not in SIZES:
-        raise ClaimError(f"{_place(file, 'sizes', name)}: there are the sizes {', '.join(SIZES)}")
-    table = dict(_table(file, f"sizes.{name}", table))
-    resources = _table(file, f"sizes.{name}.resources", table.pop("resources", {}))
+        raise ClaimError(f"sizes.{name}: there are the sizes {', '.join(SIZES)}")
+    parameters = _typed(f"sizes.{name}", table, dict)
+    why = _popped("why", parameters, str, f"sizes.{name}.")
+    resources = _popped("resources", parameters, dict, f"sizes.{name}.")
     for key, value in resources.items():
         if key not in ("memory_mb", "minutes", "threads", "gpu") or not isinstance(value, int | float):
-            place = _place(file, f"sizes.{name}.resources", key)
-            raise ClaimError(f"{place}: resources are numbers: memory_mb, minutes, threads, gpu")
-    why = table.pop("why", "")
-    if not isinstance(why, str):
-        raise ClaimError(f"{_place(file, f'sizes.{name}', 'why')}: {why!r} is no text")
-    return Size(why, RESOURCES[name] | resources, table)
+            raise ClaimError(f"sizes.{name}.resources.{key}: resources are numbers: memory_mb, minutes, threads, gpu")
+    return Size(why, RESOURCES[name] | resources, parameters)
 
 
-def _claim(file, page, claim_id, table, inside):
-    """A Claim from its table; `inside` names the table where the file has several."""
-    table = dict(_table(file, inside, table))
-    checks = _table(file, _inner(inside, "checks"), table.pop("checks", {}))
-    made = [_made(Check, file, _inner(inside, f"checks.{name}"), checks[name], name=name) for name in checks]
-    changes = table.pop("changes", [])
-    if not isinstance(changes, list):
-        raise ClaimError(f"{_place(file, inside, 'changes')}: changes are written [[changes]]")
-    changed = [_made(Change, file, _inner(inside, "changes"), change) for change in changes]
-    if "finding" in table:
-        table["finding"] = _made(Finding, file, _inner(inside, "finding"), table["finding"])
-    more = {"id": claim_id, "page": page, "checks": tuple(made), "changes": tuple(changed)}
-    claim = _made(Claim, file, inside, table, **more)
+def _claim(claim_id, page, table, prefix):
+    """A Claim from its table; prefix: the table's name and a dot, where the file has several claims."""
     if not ID.fullmatch(claim_id):
-        raise ClaimError(f"{_place(file, inside)}: an id is a paper and words, such as arora2019-fig1-spectrum")
+        raise ClaimError(f"{claim_id!r} is no id, which is a paper and words, such as arora2019-fig1-spectrum")
+    _typed(prefix[:-1], table, dict)
+    checks = _popped("checks", table, dict, prefix)
+    checks = [_made(Check, check, f"{prefix}checks.{name}.", name=name) for name, check in checks.items()]
+    changes = [_made(Change, change, f"{prefix}changes.") for change in _popped("changes", table, list, prefix)]
+    if "finding" in table:
+        table["finding"] = _made(Finding, table["finding"], f"{prefix}finding.")
+    claim = _made(Claim, table, prefix, id=claim_id, page=page, checks=tuple(checks), changes=tuple(changes))
     if claim.kind not in VERDICTS:
-        raise ClaimError(f"{_place(file, inside, 'kind')}: {claim.kind!r} is none of {', '.join(VERDICTS)}")
+        raise ClaimError(f"{prefix}kind: {claim.kind!r} is none of {', '.join(VERDICTS)}")
     if claim.kind == "theorem" and claim.printed not in PRINTED:
-        raise ClaimError(f"{_place(file, inside, 'printed')}: {claim.printed!r} is none of {', '.join(PRINTED)}")
+        raise ClaimError(f"{prefix}printed: {claim.printed!r} is none of {', '.join(PRINTED)}")
     return claim
 
 
-def _made(kind, file, inside, table, **more):
-    """A dataclass from a table of its fields. Raises ClaimError for an unknown or missing key and a wrong type."""
-    known = {field.name: field for field in fields(kind) if field.name not in more}
-    for key, value in _table(file, inside, table).items():
+def _made(kind, table, prefix, **given):
+    """A dataclass from a table of its fields, all but those `given`."""
+    known = {field.name: field for field in fields(kind) if field.name not in given}
+    for key, value in _typed(prefix[:-1], table, dict).items():
         if key not in known:
-            raise ClaimError(f"{_place(file, inside, key)}: unknown key; {near(key, known) or ', '.join(known)}")
-        if key == "sizes":
-            value = tuple(value) if isinstance(value, list) else value
-        wanted = int | float | None if key == "paper" else known[key].type
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise ClaimError(f"{_place(file, inside, key)}: {value!r} is of the wrong type")
-        more[key] = value
+            raise ClaimError(f"{prefix}{key}: unknown key; {near(key, known) or ', '.join(known)}")
+        _typed(f"{prefix}{key}", value, known[key].type)
+    for key, field in known.items():
+        if key not in table and field.default is MISSING:
+            raise ClaimError(f"{prefix}{key} is missing")
     try:
-        return kind(**more)
-    except TypeError as error:
-        missing = str(error).partition("argument")[2].strip("s: ")
-        raise ClaimError(f"{_place(file, inside)}: there is no {missing}") from error
+        return kind(**table, **given)
     except ValueError as error:
-        raise ClaimError(f"{_place(file, inside)}: {error}") from error
+        raise ClaimError(f"{prefix}{error}") from error
 
 
-def _table(file, inside, value):
-    if not isinstance(value, dict):
-        raise ClaimError(f"{_place(file, inside)}: {value!r} is no table")
+def _popped(key, table, kind, prefix=""):
+    """What a table has under a key, taken out of it; empty where it has nothing."""
+    return _typed(f"{prefix}{key}", table.pop(key, kind()), kind)
+
+
+def _typed(key, value, kind):
+    """The value of a key, if it is of this type."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ClaimError(f"{key}: {value!r} is of the wrong type")
     return value
-
-
-def _inner(outer, name):
-    return f"{outer}.{name}" if outer else name
-
-
-def _place(file, table="", key=""):
-    """Where something is registered: arora2019/fig1.toml, [checks.order], holds."""
-    parts = [f"{file.parent.name}/{file.name}", f"[{table}]" if table else "", key]
-    return ", ".join(filter(None, parts))
-
-
-def read_toml(file):
-    """The tables of a file, read once for each of its states. Raises ClaimError where it is not valid."""
-    state = file.stat()
-    return {**_toml(file, state.st_mtime_ns, state.st_size)}
-
-
-@cache
-def _toml(file, *_):
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ClaimError(f"{_place(file)} is not valid TOML: {error}") from error
 
 
 def claim(claim_id):
@@ -237,8 +219,7 @@ def claim(claim_id):
 
 def served(page_id):
     """The claims that a run serves, its own first."""
-    claims = [claim for claim in registry().values() if claim.page.id == page_id]
-    return sorted(claims, key=lambda claim: claim.id != page_id)
+    return [claim for claim in registry().values() if claim.page.id == page_id]
 
 
 def deciding(page_id):
@@ -263,13 +244,13 @@ def parameters_at(claim_id, size):
     try:
         changed = validated(size_of(claim_id, size).parameters, literals, page.ranges)
     except ParameterError as error:
-        raise ClaimError(f"{_place(page.file, f'sizes.{size}')}: {error}") from error
+        raise ClaimError(f"{_place(page.file)}: sizes.{size}: {error}") from error
     return {**literals, **changed, "profile": size}
 
 
 def size_of(claim_id, size):
     """The registered Size; an empty one where the notebook's own literals are run."""
-    return claim(claim_id).page.sizes.get(size) or Size(resources=RESOURCES[size])
+    return claim(claim_id).page.sizes.get(size) or Size("", RESOURCES[size], {})
 
 
 def changed(parameters, reference):
@@ -294,15 +275,14 @@ def is_as_stored(claim_id):
 
 
 def frozen(paper):
-    """What was frozen of a paper: {date: ..., claim slug: {seed: {size: ...}, checks: {name: ...}}}; or {}."""
+    """What was frozen of a paper: {date: ..., claim slug: {seeds: {size: ...}, checks: {name: ...}}}; or {}."""
     file = paths.NOTEBOOKS / paper / FROZEN
-    return read_toml(file) if file.exists() else {}
+    return _read(file) if file.exists() else {}
 
 
 def as_frozen(check):
     """A check as `frozen.toml` keeps it: what decides, in one line."""
-    words = [check.holds, check.statistic, *check.sizes]
-    return " ".join(words)
+    return " ".join([check.holds, check.statistic, *check.sizes])
 
 
 def unlisted_changes(claim):

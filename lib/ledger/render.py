@@ -6,7 +6,7 @@ import re
 from . import findings, registry, rule
 
 _WORDS = {"<": "below {}", "<=": "at most {}", ">": "above {}", ">=": "at least {}", "==": "{}"}
-_MARKS = {"holds": "✓", "fails": "✗", "undecided": "undecided"}
+_MARKS = {"holds": "✓", "fails": "✗"}
 
 
 def number(value, thresholds=()):
@@ -16,14 +16,7 @@ def number(value, thresholds=()):
     if 0 < abs(value) < findings.ROUNDING:
         return "rounding"
     apart = (k for k in range(3, 6) if all(f"{value:.{k}g}" != f"{bound:.{k}g}" for bound in thresholds))
-    return _digits(value, next(apart, 3))
-
-
-def _digits(value, count):
-    """A number with so many significant digits: 1,230, but 1.23e+08."""
-    text = f"{value:.{count}g}"
-    large = 1000 <= abs(value) < 1e5 or ("e+" in text and abs(value) < 1e7)
-    return f"{float(text):,.0f}" if large else text
+    return findings.rounded(value, next(apart, 3))
 
 
 def measured(row):
@@ -35,7 +28,7 @@ def measured(row):
     if low is None and high is None:
         return f"{value} (one draw has no interval)"
     if None not in (low, high) and math.isclose(row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300):
-        return f"{value} ± {_digits((high - low) / 2, 2)}"
+        return f"{value} ± {findings.rounded((high - low) / 2, 2)}"
     ends = ["unbounded" if end is None else number(end) for end in (low, high)]
     return f"{value} ({ends[0]} to {ends[1]})"
 
@@ -62,19 +55,18 @@ def count(record):
 
 
 def size(record):
+    """The size of a run; `profile` of a record is "custom" where parameters were changed."""
     return record["parameters"]["profile"]
 
 
 def facts(claim, record):
     """[(name, sentence)] of a claim: for a theorem as printed, where measured, conditions; else its verdict."""
     changed = ", with changed parameters" if record.get("changed") else ""
-    verdict = f"{record['verdict']}{changed}. {count(record)}"
+    verdict = f"{record['verdict'].capitalize()}{changed}. {count(record)}"
     if claim.kind != "theorem":
-        return [("Verdict", _capital(verdict))]
-    printed = registry.PRINTED[claim.printed]
-    printed = f"{printed}. {claim.note}" if claim.note else f"{printed}."
-    rows = [("As printed", _capital(printed)), ("Where measured", _capital(verdict))]
-    return [*rows, ("Conditions", conditions(record))]
+        return [("Verdict", verdict)]
+    printed = f"{registry.PRINTED[claim.printed].capitalize()}. {claim.note}".strip()
+    return [("As printed", printed), ("Where measured", verdict), ("Conditions", conditions(record))]
 
 
 def conditions(record):
@@ -96,16 +88,16 @@ def frozen(claim, record):
         return "Run before the checks were frozen, with draws that had been seen during development."
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
-    fresh = record["parameters"].get("seed") == own["seeds"].get(size(record)) and record["date"] >= str(then["date"])
-    if not fresh:
-        return f"Checks frozen on {then['date']}; this record was made before the freeze.{since}"
-    return f"Checks frozen on {then['date']}; these draws had never been run before.{since}"
+    seed = own["seeds"].get(size(record))
+    fresh = record["parameters"].get("seed") == seed and record["date"] >= str(then["date"])
+    draws = "these draws had never been run before" if fresh else "this record was made before the freeze"
+    return f"Checks frozen on {then['date']}; {draws}.{since}"
 
 
 def markdown(claim, record):
     """A record's facts, its sizes and data, and the table of its checks."""
-    lines = [f"**{name}:** {_escaped(text)}" for name, text in facts(claim, record)]
-    parts = ["  \n".join(lines), table(claim, record)]
+    told = [f"**{name}:** {_escaped(text)}" for name, text in facts(claim, record)]
+    parts = ["  \n".join(told), _table(claim, record)]
     parts += [f"*{_escaped(line)}*" for line in about(claim, record)]
     return "\n\n".join(filter(None, parts))
 
@@ -119,9 +111,11 @@ def about(claim, record):
         lines.append(line if compared else f"{line} (no record at {size(record)} size is here to compare with)")
     stand_ins = {data["name"]: data["stand_in"] for data in record["data"] if data["stand_in"]}
     lines += [f"Data: {name}: {stand_in}" for name, stand_in in stand_ins.items()]
-    why = registry.size_of(claim.id, size(record)).why
-    lines += [f"Size {size(record)}: {why}"] if why else []
-    return lines if size(record) == "smoke" else [*lines, frozen(claim, record)]
+    if why := registry.size_of(claim.id, size(record)).why:
+        lines.append(f"Size {size(record)}: {why}")
+    if size(record) != "smoke":
+        lines.append(frozen(claim, record))
+    return lines
 
 
 def changes(changed):
@@ -134,32 +128,28 @@ def sentences(claim):
     return {check.name: check.asks for check in claim.checks}
 
 
-def table(claim, record):
+def _table(claim, record):
     """The checks as a Markdown table; empty where none was asked."""
-    if not record["checks"]:
+    rows, asks = record["checks"], sentences(claim)
+    if not rows:
         return ""
-    asks = sentences(claim)
-    intervals = any(row.get("interval") for row in record["checks"])
-    beside = ["reference"] if record.get("changed") else []
-    paper = ["the paper"] if any(row["paper"] is not None for row in record["checks"]) else []
-    value = "measured, with 95 % interval" if intervals else "measured"
-    heads = ["check", value, *beside, "required", *paper, "outcome"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for row in record["checks"]:
-        cells = [_escaped(asks.get(row["name"], row["name"])), measured(row)]
-        cells += [_or_dash(row.get("reference"))] if beside else []
-        cells += [_escaped(required(row))]
-        cells += [_or_dash(row["paper"])] if paper else []
-        lines.append(f"| {' | '.join(cells)} | {_MARKS.get(outcome(row), outcome(row))} |")
-    return "\n".join(lines)
+    value = "measured, with 95 % interval" if any(row.get("interval") for row in rows) else "measured"
+    columns = {
+        "check": [_escaped(asks.get(row["name"], row["name"])) for row in rows],
+        value: [measured(row) for row in rows],
+    }
+    if record.get("changed"):
+        columns["reference"] = [_or_dash(row.get("reference")) for row in rows]
+    columns["required"] = [_escaped(required(row)) for row in rows]
+    if any(row["paper"] is not None for row in rows):
+        columns["the paper"] = [_or_dash(row["paper"]) for row in rows]
+    columns["outcome"] = [_MARKS.get(outcome(row), outcome(row)) for row in rows]
+    lines = [f"| {' | '.join(cells)} |" for cells in (columns, *zip(*columns.values(), strict=True))]
+    return "\n".join([lines[0], "|---" * len(columns) + "|", *lines[1:]])
 
 
 def _or_dash(value):
     return "–" if value is None else number(value)
-
-
-def _capital(text):
-    return text[:1].upper() + text[1:]
 
 
 def _escaped(text):
@@ -176,12 +166,11 @@ def plain(claim, record):
     changed = ", WITH CHANGED PARAMETERS" if record.get("changed") else ""
     lines = [f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}{changed}", count(record)]
     lines += about(claim, record)
-    columns = [[row["name"] for row in record["checks"]], list(map(measured, record["checks"]))]
-    columns.append(list(map(required, record["checks"])))
-    name, value, wanted = (max(map(len, column), default=0) for column in columns)
-    for row, *cells in zip(record["checks"], *columns, strict=True):
-        beside = [] if row.get("reference") is None else [f"reference {number(row['reference'])}"]
-        beside += [] if row["paper"] is None else [f"paper {number(row['paper'])}"]
-        line = f"  {cells[0]:<{name}}  {cells[1]:>{value}}  {cells[2]:<{wanted}}  {outcome(row)}"
+    rows = [(row["name"], measured(row), required(row)) for row in record["checks"]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row, (name, value, wanted) in zip(record["checks"], rows, strict=True):
+        line = f"  {name:<{widths[0]}}  {value:>{widths[1]}}  {wanted:<{widths[2]}}  {outcome(row)}"
+        compared = {"reference": row.get("reference"), "paper": row["paper"]}
+        beside = [f"{what} {number(other)}" for what, other in compared.items() if other is not None]
         lines.append(line + (f"  ({', '.join(beside)})" if beside else ""))
     return "\n".join(lines)

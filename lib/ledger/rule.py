@@ -14,7 +14,8 @@ VERDICTS = {  # by kind of claim: all checks hold; some do; none does and one fa
 }
 NOT_TESTED = "not tested"
 _RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
-_REQUIREMENT = re.compile(r"(<=|>=|<|>|==) *(\S+)|in *\[ *(\S+?) *, *(\S+?) *\]")
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_REQUIREMENT = re.compile(rf"(<=|>=|<|>|==) *{_NUMBER}|in *\[ *{_NUMBER} *, *{_NUMBER} *\]")
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,17 @@ class Check:
     asks: str
     holds: str
     statistic: str = "mean"
-    paper: float | None = None
-    sizes: tuple = SIZES
+    paper: int | float | None = None
+    sizes: list | tuple = SIZES
 
     def __post_init__(self):
         if not re.fullmatch(r"[\w-]+", self.name, re.ASCII):
-            raise ValueError(f"a check is named in letters, digits, - and _, not {self.name!r}")
+            raise ValueError(f"name = {self.name!r} has more than letters, digits, - and _")
         requirement(self.holds)
         if self.statistic not in STATISTICS:
             raise ValueError(f"statistic = {self.statistic!r} is none of {', '.join(STATISTICS)}")
         if not all(size in SIZES for size in self.sizes):
-            raise ValueError(f"sizes = {list(self.sizes)} are not among {', '.join(SIZES)}")
+            raise ValueError(f"sizes = {self.sizes} are not among {', '.join(SIZES)}")
 
     def outcome(self, value, interval=None):
         """`holds`, `fails` or `undecided` of a value with its 95 % interval [low, high]; None: unbounded.
@@ -54,9 +55,9 @@ class Check:
         low = -math.inf if low is None else low
         high = math.inf if high is None else high
         satisfied, thresholds = requirement(self.holds)
-        inside = [threshold for threshold in thresholds if low <= threshold <= high]
         if satisfied(low) and satisfied(high):
             return "holds"
+        inside = [threshold for threshold in thresholds if low <= threshold <= high]
         return "undecided" if any(map(satisfied, [low, high, *inside])) else "fails"
 
 
@@ -69,15 +70,13 @@ def requirement(text):
     >>> satisfied(21), thresholds
     (True, [20.0])
     """
-    found = _REQUIREMENT.fullmatch(text.strip())
-    try:
-        thresholds = [float(number) for number in found.groups()[1:] if number] if found else []
-    except ValueError:
-        thresholds = []
-    if not thresholds or not all(map(math.isfinite, thresholds)) or thresholds != sorted(thresholds):
+    found = _REQUIREMENT.fullmatch(text)
+    relation, *numbers = found.groups() if found else [None]
+    thresholds = [float(number) for number in numbers if number]
+    if not found or thresholds != sorted(thresholds):
         raise ValueError(f'holds = {text!r} is neither a relation and a number, such as "<= 0.1", nor "in [low, high]"')
-    if found[1]:
-        return (lambda value: _RELATIONS[found[1]](value, thresholds[0])), thresholds
+    if relation:
+        return (lambda value: _RELATIONS[relation](value, thresholds[0])), thresholds
     return (lambda value: thresholds[0] <= value <= thresholds[1]), thresholds
 
 
@@ -87,10 +86,7 @@ def verdict(kind, outcomes):
     >>> verdict("theorem", ["holds", "undecided"])
     'holds in part'
     """
-    held, failed = outcomes.count("holds"), outcomes.count("fails")
     whole, part, none = VERDICTS[kind]
-    if held + failed == 0:
-        return NOT_TESTED
-    if held == len(outcomes):
-        return whole
-    return part if held else none
+    if "holds" in outcomes:
+        return whole if set(outcomes) == {"holds"} else part
+    return none if "fails" in outcomes else NOT_TESTED

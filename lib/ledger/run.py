@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from overparam import settings
@@ -20,12 +20,12 @@ class Run:
     """Where a run writes, and what it depends on. A notebook that somebody runs by hand has the defaults.
 
     figures: folder that the records go to; references: folder whose records they are compared with; finished: folder
-    of finished trainings that later sittings use again, or None; fingerprint: of all that the records depend on;
-    sources: the state of the sources when the run began.
+    of finished trainings that later sittings use again; fingerprint: of all that the records depend on; sources: the
+    state of the sources when the run began.
     """
 
-    figures: str = ""
-    references: str = ""
+    figures: str = field(default_factory=lambda: str(paths.FIGURES))
+    references: str = field(default_factory=lambda: str(paths.FIGURES))
     finished: str | None = None
     fingerprint: str | None = None
     sources: str | None = None
@@ -37,18 +37,17 @@ class Run:
 
 def present():
     """The run of this process."""
-    told = Run(**json.loads(os.environ.get(VARIABLE) or "{}"))
-    folders = {"figures": told.figures or str(paths.FIGURES), "references": told.references or str(paths.FIGURES)}
-    return Run(**{**asdict(told), **folders})
+    return Run(**json.loads(os.environ.get(VARIABLE) or "{}"))
 
 
 def apply_environment():
     """Hand what the user's environment says to the library. Raises ParameterError for a value that is none."""
-    given = {name: os.environ.get(f"OVERPARAM_{name}") for name in ("DATA", "MEMORY", "CHECKPOINT_SECONDS", "PROGRESS")}
-    settings.data_mirror = Path(os.path.abspath(given["DATA"])) if given["DATA"] else None
-    settings.memory_limit = _bytes(given["MEMORY"]) if given["MEMORY"] else None
-    settings.checkpoint_seconds = _seconds(given["CHECKPOINT_SECONDS"] or "30")
-    settings.progress = given["PROGRESS"] == "1"
+    given = os.environ.get
+    data, memory = given("OVERPARAM_DATA"), given("OVERPARAM_MEMORY")
+    settings.data_mirror = Path(os.path.abspath(data)) if data else None
+    settings.memory_limit = _bytes(memory) if memory else None
+    settings.checkpoint_seconds = _seconds(given("OVERPARAM_CHECKPOINT_SECONDS") or "30")
+    settings.progress = given("OVERPARAM_PROGRESS") == "1"
 
 
 def _bytes(text):

@@ -2,19 +2,17 @@
 
 import base64
 import contextlib
-import dataclasses
 import fcntl
 import json
 import logging
 import os
-import re
 import resource
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from . import files, fingerprints, paths, records, references, registry
+from . import files, findings, fingerprints, paths, records, references, registry
 from .errors import ClaimError, RunFailed
 from .run import Run
 
@@ -42,11 +40,10 @@ def run(claim_id, size, overrides=None, threads=None):
         registry.registry.cache_clear()  # the sources may have changed in the meantime
         fingerprints.refresh()
         sources = fingerprints.state(claim.page.notebook)
-        claim, parameters, _ = records.plan(claim_id, size, overrides)
-        fingerprint = records.fingerprint(claim_id, size, overrides)
         if not (waited and folder == size and not records.stale(claim_id, size)):
+            claim, parameters, _ = records.plan(claim_id, size, overrides)
             threads = threads or registry.size_of(claim_id, size).resources["threads"]
-            told = {"fingerprint": fingerprint, "sources": sources}
+            told = {"fingerprint": records.fingerprint(claim_id, size, overrides), "sources": sources}
             _run(claim.page, parameters, folder, log, threads, told)
     return records.load(claim_id, folder)
 
@@ -55,21 +52,18 @@ def _run(page, parameters, folder, log, threads, told):
     """Run a page into a staging folder, seal what it wrote, and move it to where it belongs."""
     served = registry.served(page.id)
     checkpoints = [paths.LOGS / "checkpoints" / folder / claim.id for claim in served]
-    finished = paths.FIGURES / folder / page.id / "runs"
+    finished = paths.FIGURES / folder / page.id / "runs"  # a later sitting or another machine adds to them
     for place in [*checkpoints, finished]:
-        for name in ("*.tmp", ".tmp*"):  # ours and those of safetensors, from a run that was killed
-            for left in place.rglob(name):
-                left.unlink()
+        for left in [*place.rglob("*.tmp"), *place.rglob(".tmp*")]:  # ours and those of safetensors, of a killed run
+            left.unlink()
     with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{page.id}") as staged:
-        # finished trainings stay beside the record: a later sitting or another machine adds to them
-        keeps = str(finished) if folder in records.LONG else None
-        this = Run(figures=str(staged), references=str(paths.FIGURES), finished=keeps, **told)
-        _execute(page.notebook, parameters, partial, log, threads, this)
+        this = Run(figures=str(staged), finished=str(finished), **told)
+        executed = _executed(page.notebook, parameters, partial, log, threads, this)
         missing = [claim.id for claim in served if not (staged / folder / claim.id / "result.json").exists()]
         if missing:
             what = f"it ended without a record of {', '.join(missing)}; is its last cell there?"
             raise RunFailed(f"{page.id}: {what}\nwhat it has done is in {paths.relative(log)}")
-        _seal(_portable(partial), page, staged / folder)
+        _seal(executed, page, folder, staged)
         _install(staged / folder, paths.FIGURES / folder)
     for place in checkpoints:
         files.forget(place)
@@ -99,7 +93,7 @@ def _attempt(log):
     try:
         yield partial
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        if partial.exists():
             os.replace(partial, log)
         raise
     partial.unlink()
@@ -117,57 +111,41 @@ def _staged(folder):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _portable(path):
-    """The executed notebook without this machine's paths and times."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    told = notebook["metadata"].pop("papermill", {})
-    if not told.get("end_time") or told.get("exception"):
-        raise RunFailed("papermill did not finish the notebook; run it again")
-    notebook["metadata"]["papermill"] = {key: told[key] for key in TOLD}
-    for cell in notebook["cells"]:
-        for key in ("papermill", "execution"):
-            cell["metadata"].pop(key, None)
-        for output in cell.get("outputs", []):
-            picture = output.get("data", {}).get("image/png")
-            if picture and "width" not in output["metadata"].get("image/png", {}):  # not one of `claim.figure`
-                small = files.compact_png(base64.b64decode("".join(picture)))
-                output["data"]["image/png"] = base64.b64encode(small).decode()
-    return notebook
+def _seal(executed, page, folder, figures):
+    """Write an executed notebook beside its outputs, with findings, and with the digests of all of them."""
+
+    def finding(claim, record, place):
+        try:
+            return findings.finding(claim, record, place)
+        except ClaimError as error:  # one that quotes what the record does not have costs no run
+            print(f"{error}; the executed notebook has a plain sentence in its place", file=sys.stderr)
+            return findings.generated(record)
+
+    wrote = sorted((figures / folder).glob("*/*"))
+    outputs = {str(file.relative_to(figures / folder)): files.sha256(file.read_bytes()) for file in wrote}
+    path = records.executed(page.id, folder, figures)
+    files.write_atomically(path, _kept(executed, page, folder, figures, outputs, finding).encode())
 
 
-def _seal(executed, page, staged):
-    """Write the executed notebook beside its outputs, with findings, and with the digests of all of them."""
-    outputs = {}
-    for file in sorted(staged.glob("*/*")):
-        outputs[str(file.relative_to(staged))] = records.sha256(file.read_bytes())
-    served = [(claim, _record(staged, claim), staged / claim.id) for claim in registry.served(page.id)]
+def _kept(executed, page, folder, figures, outputs, finding):
+    """The text of an executed notebook in today's words; finding(claim, record, its folder): what was found."""
     today = json.loads(page.notebook.read_text(encoding="utf-8"))
-    try:
-        composed = references.composed(executed, today, served)
-    except ClaimError as error:  # a finding that quotes what the record does not have costs no run
-        print(f"{error}; the executed notebook has a plain sentence in its place", file=sys.stderr)
-        served = [(dataclasses.replace(claim, finding=None), *rest) for claim, *rest in served]
-        composed = references.composed(executed, today, served)
-    sealed = references.sealed(composed, outputs)
-    files.write_atomically(staged / page.id / "notebook.ipynb", references.text(sealed).encode())
-
-
-def _record(folder, claim):
-    return json.loads((folder / claim.id / "result.json").read_text(encoding="utf-8"))
+    claims = []
+    for claim in registry.served(page.id):
+        if record := records.load(claim.id, folder, figures):  # none of a claim that was registered after the run
+            claims.append((claim, record, finding(claim, record, figures / folder / claim.id)))
+    return references.text(references.sealed(references.composed(executed, today, claims), outputs))
 
 
 def _install(staged, target):
     """Move a run's outputs into place, records last: until then the listing sees the old ones."""
     new = sorted(staged.glob("*/*"), key=lambda file: file.name == "result.json")
-    names = {file.relative_to(staged) for file in new}
     for file in new:
         place = target / file.relative_to(staged)
         place.parent.mkdir(parents=True, exist_ok=True)
         os.replace(file, place)
-    for folder in staged.iterdir():
-        for old in (target / folder.name).glob("*.*"):
-            if old.suffix in files.KEPT and old.relative_to(target) not in names:
-                old.unlink()
+    for folder in {file.parent for file in new}:
+        files.remove_others(target / folder.name, [file.name for file in new if file.parent == folder])
 
 
 def refresh(page_id, size, figures=None):
@@ -178,16 +156,11 @@ def refresh(page_id, size, figures=None):
     figures = figures or paths.FIGURES
     for wrong in records.damaged(page_id, size, figures):
         raise ClaimError(f"{wrong} is not what its run wrote; run the claim again")
-    page = registry.claim(page_id).page
     path = records.executed(page_id, size, figures)
     before = path.read_text(encoding="utf-8")
-    executed, today = json.loads(before), json.loads(page.notebook.read_text(encoding="utf-8"))
-    served = []
-    for claim in registry.served(page_id):
-        if record := records.load(claim.id, size, figures):  # none of a claim that was registered after the run
-            served.append((claim, record, figures / size / claim.id))
+    executed = json.loads(before)
     outputs = executed["metadata"]["overparam"]["outputs"]
-    after = references.text(references.sealed(references.composed(executed, today, served), outputs))
+    after = _kept(executed, registry.claim(page_id).page, size, figures, outputs, findings.finding)
     if after != before:
         files.write_atomically(path, after.encode())
     return after != before
@@ -199,8 +172,7 @@ def renew_outputs(page_id):
     log = paths.LOGS / "outputs" / f"{page_id}.ipynb"
     writable(log.parent)
     with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
-        _execute(notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere))
-        executed = _portable(partial)
+        executed = _executed(notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere))
         del executed["metadata"]["papermill"]
         files.write_atomically(notebook, references.text(executed).encode())
 
@@ -222,12 +194,10 @@ def writable(folder):
         raise RunFailed(f"cannot write to {folder}: {error.strerror}") from error
 
 
-def _execute(notebook, parameters, partial, log, threads, this):
-    """Run a notebook in a kernel that sees nothing of the user's own settings."""
+def _executed(notebook, parameters, partial, log, threads, this):
+    """A notebook as it was run, and written to `partial`, in a kernel that sees nothing of the user's own settings."""
     sys.modules.setdefault("rfc3987_syntax", None)  # a format that jsonschema could check, but slow to import
     import papermill
-    from jupyter_client.kernelspec import NoSuchKernel
-    from nbclient.exceptions import DeadKernelError
     from traitlets.config import Config
 
     name = log.stem
@@ -236,8 +206,8 @@ def _execute(notebook, parameters, partial, log, threads, this):
     os.environ.update(this.variables() | counts, OMP_WAIT_POLICY="PASSIVE")
     # After an interrupt these say, late, that a cell was left behind and its kernel died: we have told why it stops.
     logging.getLogger("asyncio").disabled = logging.getLogger("papermill").disabled = True
+    own = files.sha256(f"{os.getuid()} {log}".encode())[:12]
     try:
-        own = records.sha256(f"{os.getuid()} {log}".encode())[:12]
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
             papermill.execute_notebook(
                 _literally(notebook), _literally(partial), parameters,
@@ -246,13 +216,31 @@ def _execute(notebook, parameters, partial, log, threads, this):
                 extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
-        message = _first_lines(error.evalue, 2)
+        message = _first_lines(error.evalue)
         raise RunFailed(f"{name}: {error.ename}: {message}\nfull traceback in {paths.relative(log)}") from error
-    except (DeadKernelError, NoSuchKernel, RuntimeError) as error:
+    except RuntimeError as error:  # nbclient's
         reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
         raise RunFailed(f"{name}: {reason}\nwhat it had done is in {paths.relative(log)}") from error
     except OSError as error:
         raise RunFailed(f"{name}: {error}; nothing was overwritten") from error
+    return _portable(json.loads(partial.read_text(encoding="utf-8")))
+
+
+def _portable(notebook):
+    """An executed notebook without what papermill notes of the machine, and with small pictures."""
+    told = notebook["metadata"].pop("papermill", {})
+    if not told.get("end_time") or told.get("exception"):
+        raise RunFailed("papermill did not finish the notebook; run it again")
+    notebook["metadata"]["papermill"] = {key: told[key] for key in TOLD}
+    for cell in notebook["cells"]:
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+        for output in cell.get("outputs", []):
+            picture = output.get("data", {}).get("image/png")
+            if picture and "width" not in output["metadata"].get("image/png", {}):  # not one of `claim.figure`
+                small = files.compact_png(base64.b64decode("".join(picture)))
+                output["data"]["image/png"] = base64.b64encode(small).decode()
+    return notebook
 
 
 def _kernel(place):
@@ -280,6 +268,5 @@ def _literally(path):
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
-def _first_lines(text, count=1):
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()
-    return "\n".join(lines[:count]) or "no message"
+def _first_lines(text):
+    return "\n".join(text.strip().splitlines()[:2]) or "no message"

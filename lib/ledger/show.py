@@ -8,8 +8,8 @@ from rich.text import Text
 from overparam.errors import ParameterError
 
 from . import findings, paths, records, registry, render, rule
+from .markup import plain
 from .parameters import comments, near, notebook_parameters
-from .site import markup
 
 NOT_RUN, UNREADABLE = "not run", "unreadable"
 KINDS = {
@@ -50,14 +50,15 @@ def listing(rows, papers=(), verdict=None):
     lines = []
     for paper in papers or known:
         own = [row for row in chosen if row["paper"] == paper]
-        if own:
-            head = f"{heading(paper)[0]}: {counts(own, states)}"
-            lines += [Text(), *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" "))]
+        if not own:
+            continue
+        head = f"{about_paper(paper)[0]}: {counts([(row['kind'], states[row['claim']][0]) for row in own])}"
+        lines += [Text(), *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" "))]
         for row in own:
             word, star, size = states[row["claim"]]
-            cell = (f"{word + star:<19}", COLOURS[word])
-            lines.append(Text.assemble(f"  {row['claim']:<{width}}  ", cell, f"  {size}"))
-            lines[-1].rstrip()
+            line = Text.assemble(f"  {row['claim']:<{width}}  ", (f"{word + star:<19}", COLOURS[word]), f"  {size}")
+            line.rstrip()
+            lines.append(line)
     return lines[1:]
 
 
@@ -69,11 +70,14 @@ def verdict_of(states):
     return states[size]["verdict"], "*" * states[size]["stale"], size
 
 
-def counts(rows, states):
-    """How many claims of which kind have which verdict: 3 experiments (2 reproduced, 1 not tested), ..."""
+def counts(verdicts):
+    """How many claims of which kind have which verdict: 3 experiments (2 reproduced, 1 not tested), ...
+
+    verdicts: (kind, verdict) of each claim.
+    """
     parts = []
     for kind, (one, many) in KINDS.items():
-        words = [states[row["claim"]][0] for row in rows if row["kind"] == kind]
+        words = [word for of, word in verdicts if of == kind]
         if words:
             parts.append(f"{len(words)} {one if len(words) == 1 else many} ({counted(words, COLOURS)})")
     return ", ".join(parts)
@@ -85,28 +89,27 @@ def counted(words, order):
     return ", ".join(f"{n} {MANY.get(word, word) if n > 1 else word}" for n, word in named)
 
 
-def heading(paper):
-    """(short name, title) of a paper, from the first line of its text for the site."""
+def about_paper(paper):
+    """(short name, heading, text) of a paper, as written for the site; or else its key, its key, and nothing."""
     file = paths.SITE / "papers" / f"{paper}.md"
-    text = file.read_text(encoding="utf-8") if file.exists() else paper
-    name, _, title = text.partition("\n")[0].removeprefix("# ").partition(": ")
-    return name, title
+    written = file.read_text(encoding="utf-8") if file.exists() else paper
+    heading, _, text = written.removeprefix("# ").partition("\n")
+    return heading.partition(":")[0], heading, text
 
 
 def shown(claim_id):
     """The text of `overparam show`: what is claimed and found, checks, parameters, figures, and how to run it again."""
     claim = registry.claim(claim_id)
-    states = next(row["sizes"] for row in records.overview([claim_id]))
+    states = records.overview([claim_id])[0]["sizes"]
     size = best(states)
     record = records.load(claim_id, size) if size else None
-    parts = [_about(claim, states, record)]
-    if record:
-        parts.append(_checks(claim, record))
-    parts += [_parameters(claim), _files(claim, size, record), _again(claim, size, record)]
+    parts = [_about(claim, states, record), _checks(claim, record) if record else "", _parameters(claim)]
+    parts += [_files(claim, record), _again(claim, size, record)]
     return "\n\n".join(filter(None, parts))
 
 
 def _wrapped(text, first="", indent=None):
+    """A text in lines as wide as the terminal; indent: of all but the first line (default: as wide as `first`)."""
     width = min(shutil.get_terminal_size().columns, WIDEST)
     rest = " " * len(first) if indent is None else indent
     return textwrap.fill(
@@ -116,22 +119,18 @@ def _wrapped(text, first="", indent=None):
 
 
 def _about(claim, states, record):
-    name, title = heading(claim.paper)
-    lines = [claim.id, _wrapped(f"{name}, {title}" if title else name), _wrapped(claim.source), ""]
-    lines += [_wrapped(markup.plain(claim.title)), ""]
-    lines.append(_wrapped(markup.plain(claim.claim), "Claim    "))
+    lines = [claim.id, _wrapped(about_paper(claim.paper)[1].replace(": ", ", ", 1)), _wrapped(claim.source), ""]
+    lines += [_wrapped(plain(claim.title)), "", _wrapped(plain(claim.claim), "Claim    ")]
     if record:
-        folder = paths.FIGURES / record["profile"] / claim.id
-        found = findings.finding(claim, record, folder)
-        lines.append(_wrapped(markup.plain(found), "Found    "))
-        for fact, text in render.facts(claim, record):
-            lines.append(_wrapped(markup.plain(f"{fact}: {text}"), " " * 9))
+        found = findings.finding(claim, record, paths.FIGURES / record["profile"] / claim.id)
+        lines.append(_wrapped(plain(found), "Found    "))
+        lines += [_wrapped(plain(f"{fact}: {text}"), " " * 9) for fact, text in render.facts(claim, record)]
         lines.append(_wrapped(render.frozen(claim, record), "Frozen   "))
     else:
         lines.append("Found    nothing yet: it has not been run")
     ran = [f"{size} {state['verdict']}{'*' * state['stale']}" for size, state in states.items() if state["verdict"]]
     lines += [_wrapped(", ".join(ran), "Sizes    ")] if ran else []
-    lines += [_wrapped(f"{markup.plain(state['error'])}", "Error    ") for state in states.values() if "error" in state]
+    lines += [_wrapped(plain(state["error"]), "Error    ") for state in states.values() if "error" in state]
     return "\n".join(lines)
 
 
@@ -140,23 +139,20 @@ def _checks(claim, record):
     for row in record["checks"]:
         words = [render.outcome(row), f"{render.measured(row)} measured", f"{render.required(row)} required"]
         words += [] if row["paper"] is None else [f"the paper has {render.number(row['paper'])}"]
-        lines.append(_wrapped(markup.plain(asks.get(row["name"], row["name"])), "  "))
-        lines.append(_wrapped(markup.plain("; ".join(words)), " " * 6))
-    return "\n".join(lines if record["checks"] else [])
+        lines.append(_wrapped(plain(asks.get(row["name"], row["name"])), "  "))
+        lines.append(_wrapped(plain("; ".join(words)), " " * 6))
+    return "\n".join(lines) if record["checks"] else ""
 
 
 def _parameters(claim):
     """Each with its smoke value, its comment in the notebook, its values at other sizes, and its range."""
-    notebook, ranges = claim.page.notebook, claim.page.ranges
-    if not notebook.exists():
-        return ""
-    said, sizes = comments(notebook), [size for size in rule.SIZES if records.has_size(claim.id, size)]
+    sizes = [size for size in rule.SIZES if records.has_size(claim.id, size)]
     values = {size: registry.parameters_at(claim.id, size) for size in sizes}
+    said, ranges = comments(claim.page.notebook), claim.page.ranges
     lines = ["Parameters (at smoke size, then where other sizes differ, and what is allowed)"]
-    for name in notebook_parameters(notebook):
+    for name, smoke in values["smoke"].items():
         if name == "profile":
             continue
-        smoke = values["smoke"][name]
         lines.append(_wrapped(f"{name} = {smoke!r}" + (f"  # {said[name]}" if said[name] else ""), "  ", " " * 6))
         words = [f"{size} {values[size][name]!r}" for size in sizes if values[size][name] != smoke]
         words += [_range(ranges[name], smoke)] if name in ranges else []
@@ -169,30 +165,34 @@ def _range(allowed, value):
     return f"one of {', '.join(allowed)}" if isinstance(kind, str) else "from {} to {}".format(*allowed)
 
 
-def _files(claim, size, record):
-    figures = [paths.FIGURES / size / claim.id / name for name in record["figures"]] if record else []
-    own = sorted(paths.FIGURES.glob(f"custom/*/{claim.id}/result.json"))
-    lines = ["Figures", *(f"  {paths.relative(path)}" for path in figures)] if figures else []
+def _files(claim, record):
+    """Where pictures, executed notebook, and records with changed parameters lie."""
+    lines = []
     if record:
-        executed = records.executed(claim.page.id, size)
+        folder = paths.FIGURES / record["profile"] / claim.id
+        if record["figures"]:
+            lines += ["Figures", *(f"  {paths.relative(folder / name)}" for name in record["figures"])]
+        executed = records.executed(claim.page.id, record["profile"])
         lines += ["Executed notebook", f"  {paths.relative(executed)}"]
+    own = sorted(paths.FIGURES.glob(f"custom/*/{claim.id}/result.json"))
     lines += ["Runs with changed parameters", *(f"  {paths.relative(path.parent)}" for path in own)] if own else []
     return "\n".join(lines)
 
 
 def _again(claim, size, record):
+    notebook = claim.page.notebook
+    name = next(name for name in notebook_parameters(notebook) if name not in ("profile", "seed", "device"))
     lines = ["Run it again", f"  overparam run {claim.id} --profile {size or 'smoke'}"]
     if record:
         lines.append(textwrap.fill(f"took {took(record)}", 80, initial_indent="    ", subsequent_indent="    "))
-    names = notebook_parameters(claim.page.notebook)
-    name = next(name for name in names if name not in ("profile", "seed", "device"))
     lines.append(f"  overparam run {claim.id} -p {name}=...      with another value: a record of its own")
-    lines.append(f"  make lab                {paths.relative(claim.page.notebook)} as a copy to work in")
+    lines.append(f"  make lab                {paths.relative(notebook)} as a copy to work in")
     return "\n".join(lines)
 
 
 def took(record):
     """How long a record took, and on what: 3.4 min on CPU, 2 threads."""
-    seconds, last = record["seconds"], ", the last sitting alone" if record.get("resumed") else ""
-    text = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
-    return f"{text if seconds < 6000 else f'{seconds / 3600:.1f} h'} on {record['device']}{last}"
+    seconds = record["seconds"]
+    time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+    time = time if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    return f"{time} on {record['device']}{', the last sitting alone' if record.get('resumed') else ''}"

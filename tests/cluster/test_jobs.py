@@ -19,7 +19,7 @@ DRY_RUN = """
 import sys
 from ledger import batch
 words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
-batch.run("paper", sys.argv[1:], extra=words, on_event=lambda event: print(event["text"]))
+batch.run("paper", sys.argv[1:], None, words, lambda event: print(event["text"]))
 """
 STEMS = records.pages("paper")
 QUICK, FAILS = "toy2020-quick", "toy2020-fails"

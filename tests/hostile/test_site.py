@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ledger.site import markup, pages
+from ledger import markup
+from ledger.site import pages
 
 HTML = '"\'></td></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
 PIECES = [*"`~{}a \n\r\t<>*_#-1.[]()!\\&;:\0\u2028é", "`" * 10, "\n```", "~~~~", "{raw} html", "[^1]: ", "> "]

@@ -81,18 +81,18 @@ class Toy:
     def record(self, folder="smoke"):
         return json.loads((self.figures / folder / self.id / "result.json").read_text())
 
-    def run(self, monkeypatch, finish=lambda claim: None):
-        """The executed notebook of a smoke run, as the runner keeps it; finish(claim) is called before its report."""
-        monkeypatch.setenv(*Run(fingerprint=records.fingerprint(self.id, "smoke")).variables().popitem())
+    def run(self, monkeypatch, finish=lambda claim: None, size="smoke"):
+        """The executed notebook of a run, as the runner keeps it; finish(claim) is called before its report."""
+        monkeypatch.setenv(*Run(fingerprint=records.fingerprint(self.id, size)).variables().popitem())
         shown = []
         monkeypatch.setattr("ledger.claim._show", lambda data, more=None: shown.append((data, more or {})))
-        claim = self.measured()
+        claim = self.measured(**registry.parameters_at(self.id, size))
         finish(claim)
         claim.report()
         executed = json.loads((self.folder / "lem1.ipynb").read_text())
         executed["cells"][-1]["outputs"] = [{"data": data, "metadata": more} for data, more in shown]
-        runner._seal(executed, self.claim.page, self.figures / "smoke")
-        return records.executed(self.id, "smoke")
+        runner._seal(executed, self.claim.page, size, self.figures)
+        return records.executed(self.id, size)
 
 
 @pytest.fixture

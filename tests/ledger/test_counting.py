@@ -1,10 +1,9 @@
 """Stored records: which one counts, and which are outdated."""
 
-import json
-
 import pytest
 
 from ledger import records
+from ledger.site import records as site
 
 
 @pytest.mark.parametrize(
@@ -36,17 +35,19 @@ def test_a_record_is_outdated_once_its_sources_have_changed(toy, monkeypatch):
 
 
 def test_the_record_that_counts_is_committed_and_has_its_notebook(toy, figures, monkeypatch):
+    def counts():
+        (entry,) = site.load(figures)
+        return entry.best.size, entry.best.record
+
     paper = "\n[sizes.paper]\nn = 30\n"
     toy.register(toy.registered + paper)
-    toy.run(monkeypatch)
-    for size, n in (("laptop", 20), ("paper", 30)):
-        monkeypatch.setenv("OVERPARAM_RUN", json.dumps({"fingerprint": records.fingerprint(toy.id, size)}))
-        toy.measured(profile=size, n=n).report()
-    assert records.best(toy.id) == (None, None)
-    for size in ("laptop", "paper"):
-        (figures / size / toy.id / "notebook.ipynb").touch()
-    assert records.best(toy.id) == ("paper", toy.record("paper"))
+    assert counts() == ("smoke", None)  # as stored in the notebook
+    for size in ("smoke", "laptop", "paper"):
+        kept = toy.run(monkeypatch, size=size)
+    assert counts() == ("paper", toy.record("paper"))
     toy.register(toy.registered + paper.replace("30", "31"))
-    assert records.best(toy.id) == ("laptop", toy.record("laptop"))
+    assert counts() == ("laptop", toy.record("laptop"))
     toy.register(toy.registered.replace("<= 1", "<= 2") + paper)
-    assert records.best(toy.id)[0] == "paper"  # both are outdated
+    assert counts()[0] == "paper"  # both are outdated
+    kept.unlink()
+    assert counts()[0] == "laptop"

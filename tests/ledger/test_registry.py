@@ -36,7 +36,7 @@ def test_a_file_may_hold_several_claims_of_one_run(toy):
     own = ["own", "== 1", "mean", ["smoke", "laptop", "desk", "paper"]]
     assert registry.deciding("toy2020-lem1")[1] == ["toy2020-lem2", "ours", [own]]
     toy.register(both(toy) + OWN.replace("holds", "hold"))
-    with pytest.raises(ClaimError, match=r"^toy2020/lem1.toml, \[lem2.checks.own\], hold: unknown key"):
+    with pytest.raises(ClaimError, match=r"^toy2020/lem1.toml: lem2.checks.own.hold: unknown key"):
         registry.registry()
     toy.register(SECOND)
     with pytest.raises(ClaimError, match=r"^toy2020/lem1.toml: there is no claim 'lem1', after which the file"):
@@ -58,31 +58,31 @@ def test_a_notebook_may_serve_several_runs_with_parameters_of_their_own(toy):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("title", "titel", "titel: unknown key; did you mean title"),
-        ("holds =", "hold =", "[checks.value], hold: unknown key; did you mean holds?"),
-        ('kind = "theorem"\n', "", "toml: there is no 'kind'"), ('title = "A toy"\n', "", "toml: there is no 'title'"),
-        ('holds = "<= 1"\n', "", "[checks.value]: there is no 'holds'"),
-        ('"Lemma 1"', "1", "source: 1 is of the wrong type"), ('"<= 1"', "1", "[checks.value], holds: 1 is of the"),
-        ('["laptop"]', '"laptop"', "[checks.large], sizes: 'laptop' is of the wrong type"),
-        ('["laptop"]', '[["laptop"]]', "[checks.large]: sizes = [['laptop']] are not among smoke, laptop"),
-        ("1.5", "true", "[checks.large], paper: True is of the wrong type"),
-        ("[checks.value]", "checks.value = 3\n[checks.other]", "[checks.value]: 3 is no table"),
-        ("[checks.value]", "[checks.'a value']", "[checks.a value]: a check is named in letters"),
-        ('"<= 1"', '"=< 1"', "[checks.value]: holds = '=< 1' is neither a relation"),
-        ('"<= 1"', '"<= 1"\nstatistic = "max"', "[checks.value]: statistic = 'max' is none of mean, median"),
+        ("title", "titel", "toml: titel: unknown key; did you mean title"),
+        ("holds =", "hold =", "toml: checks.value.hold: unknown key; did you mean holds?"),
+        ('kind = "theorem"\n', "", "toml: kind is missing"), ('title = "A toy"\n', "", "toml: title is missing"),
+        ('holds = "<= 1"\n', "", "toml: checks.value.holds is missing"),
+        ('"Lemma 1"', "1", "source: 1 is of the wrong type"), ('"<= 1"', "1", "checks.value.holds: 1 is of the"),
+        ('["laptop"]', '"laptop"', "checks.large.sizes: 'laptop' is of the wrong type"),
+        ('["laptop"]', '[["laptop"]]', "checks.large.sizes = [['laptop']] are not among smoke, laptop"),
+        ("1.5", "true", "checks.large.paper: True is of the wrong type"),
+        ("[checks.value]", "checks.value = 3\n[checks.other]", "checks.value: 3 is of the wrong type"),
+        ("[checks.value]", "[checks.'a value']", "checks.a value.name = 'a value' has more than letters"),
+        ('"<= 1"', '"=< 1"', "checks.value.holds = '=< 1' is neither a relation"),
+        ('"<= 1"', '"<= 1"\nstatistic = "max"', "checks.value.statistic = 'max' is none of mean, median"),
         ('"theorem"', '"lemma"', "kind: 'lemma' is none of experiment, theorem, ours"),
         ('"typo"', '"wrong"', "printed: 'wrong' is none of stands, typo"),
-        ("[sizes.laptop]", "[sizes.huge]", "[sizes], huge: there are the sizes smoke, laptop"),
-        ("n = 20", "resources = { minutes = 'two' }", "[sizes.laptop.resources], minutes: resources are numbers"),
-        ('"what runs in minutes"', "3", "[sizes.laptop], why: 3 is no text"),
-        ('["a", "b"]', '"a"', "[ranges], kind: a range is [low, high] or a list"),
+        ("[sizes.laptop]", "[sizes.huge]", "toml: sizes.huge: there are the sizes smoke, laptop"),
+        ("n = 20", "resources = { minutes = 'two' }", "sizes.laptop.resources.minutes: resources are numbers"),
+        ('"what runs in minutes"', "3", "sizes.laptop.why: 3 is of the wrong type"),
+        ('["a", "b"]', '"a"', "toml: ranges.kind: a range is [low, high] or a list"),
         ('title = "A toy"', 'title = "A toy"\nnotebook = "../a"', "notebook: '../a' is not the name of a notebook"),
-        ("[ranges]", "[finding]\nof = 'smoke, holds'\n[ranges]", "[finding]: there is no 'text'"),
-        ("[ranges]", "[changes]\nwhat = 'a'\n[ranges]", "toml, changes: changes are written [[changes]]"),
-        ("[ranges]", "[[changes]]\ndate = '1'\nwhat = 'a'\nwhy = 'b'\n[ranges]", "[changes], date: '1' is of the"),
+        ("[ranges]", "[finding]\nof = 'smoke, holds'\n[ranges]", "toml: finding.text is missing"),
+        ("[ranges]", "[changes]\nwhat = 'a'\n[ranges]", "changes: {'what': 'a'} is of the wrong type"),
+        ("[ranges]", "[[changes]]\ndate = '1'\nwhat = 'a'\nwhy = 'b'\n[ranges]", "changes.date: '1' is of the"),
         ("[checks.value]", "[checks.value", "toml is not valid TOML"),
-        ("n = 20", "m = 20", "[sizes.laptop]: unknown parameter 'm'; "),
-        ("n = 20", "rate = 2.0", "[sizes.laptop]: rate must be in [0.0, 1.0]"),
+        ("n = 20", "m = 20", "sizes.laptop: unknown parameter 'm'; "),
+        ("n = 20", "rate = 2.0", "sizes.laptop: rate must be in [0.0, 1.0]"),
     ],
 )  # fmt: skip
 def test_what_is_malformed_is_refused_in_one_line_that_names_the_place(toy, figures, old, new, expected):

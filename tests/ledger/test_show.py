@@ -5,8 +5,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from ledger import cli, paths, registry, show
-from ledger.site import markup
+from ledger import cli, markup, paths, registry, show
 from overparam.errors import ParameterError
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f]*")  # no control characters

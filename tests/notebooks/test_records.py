@@ -11,12 +11,14 @@ import pytest
 
 from ledger import cli, findings, paths, records, registry, rule, runner, show
 from ledger.paths import ROOT
+from ledger.site import records as entries
 
 FIGURES = ROOT / "figures"
 SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text(encoding="utf-8"))
 RECORDS = [path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/result.json"))]
 EXECUTED = [path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/notebook.ipynb"))]
 CLAIMS = registry.registry()
+ENTRIES = {entry.claim.id: entry for entry in entries.load(FIGURES)}
 LARGEST = 2_000_000  # bytes of a record with its pictures, which its notebook holds as well
 
 each_record = pytest.mark.parametrize("path", RECORDS, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in RECORDS])
@@ -74,9 +76,9 @@ def test_outdated_records_are_marked_and_no_others(monkeypatch, capsys):
 @each_claim
 def test_a_claim_has_a_laptop_record_and_a_finding_of_the_record_that_counts(claim):
     """So that no finding outlives its result."""
-    size, record = records.best(claim.id, FIGURES)
+    best = ENTRIES[claim.id].best
     assert (FIGURES / "laptop" / claim.id / "result.json").exists()
-    assert (claim.finding.of, size) == (f"{size}, {record['verdict']}", record["profile"])
+    assert (claim.finding.of, best.size) == (f"{best.size}, {best.verdict}", best.record["profile"])
 
 
 @each_record

@@ -11,10 +11,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
-from ledger import rule, show
+from ledger import markup, rule, show
 from ledger.parameters import notebook_parameters
 from ledger.paths import NOTEBOOKS, ROOT
-from ledger.site import markup, pages, records
+from ledger.site import pages, records
 from overparam.bounds.requirements import requirements
 
 pytestmark = pytest.mark.timeout(600)  # the first one builds the site

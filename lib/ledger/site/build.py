@@ -48,7 +48,11 @@ def write_sources(source, figures):
         for version in entry.versions.values():
             name = f"{entry.page(version)}.ipynb"
             written[name] = pages.claim_page(env, entry, version, texts[entry.claim.paper])
-            _copy(version, source / "extra" / "records" / version.size / entry.claim.id)
+            folder = source / "extra" / "records" / version.size / entry.claim.id
+            folder.mkdir(parents=True)
+            shutil.copyfile(version.path, folder / "notebook.ipynb")
+            for file in version.files:
+                shutil.copyfile(version.folder / file, folder / file)
         if entry.best and entry.best.figure:
             _thumbnail(entry.best, source / "extra" / "thumbnails" / f"{entry.claim.id}.png")
     wrong = errata.lists(texts, entries, "##", {key: text[0] for key, text in texts.items()})
@@ -60,13 +64,6 @@ def write_sources(source, figures):
     for name, text in written.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
-
-
-def _copy(version, folder):
-    folder.mkdir(parents=True)
-    shutil.copyfile(version.path, folder / "notebook.ipynb")
-    for name in version.files:
-        shutil.copyfile(version.folder / name, folder / name)
 
 
 def _thumbnail(version, path):

@@ -15,16 +15,23 @@ SEVERITIES = {  # of errata, the gravest first, with their headings
 
 def lists(keys, entries, level, names=None):
     """The errata of some papers, the gravest first, an item for each; names: {key: short name}, to name the papers."""
-    pages, parts = {entry.claim.id: entry.page() for entry in entries if entry.best}, []
+    pages = {entry.claim.id: entry.page() for entry in entries if entry.best}
+
+    def linked(word):
+        claim = word[0]
+        return f"[{claim.partition('-')[2]}](/{pages[claim]})" if claim in pages else claim
+
+    parts = []
     for severity, title in SEVERITIES.items():
         found = rows(keys, severity)
-        parts += [f"{level} {title} ({len(found)})\n"] * bool(found)
+        if found:
+            parts.append(f"{level} {title} ({len(found)})\n")
         for key, where, printed, holds, seen in found:
             paper = f"[{names[key]}](/papers/{key}), " if names else ""
-            for claim in set(re.findall(r"[\w-]+", seen)) & pages.keys():
-                seen = re.sub(rf"(?<![\w-]){claim}(?![\w-])", f"[{claim.partition('-')[2]}](/{pages[claim]})", seen)
             holds = re.sub(r"^(\*\w+\*|A comment, no erratum)[:,]? *", "", holds).removesuffix(".")
-            parts.append(f"- {paper}**{where}**. Printed: {printed}. {holds[:1].upper()}{holds[1:]}. See {seen}.")
+            holds = holds[:1].upper() + holds[1:]
+            seen = re.sub(r"[\w-]+", linked, seen)
+            parts.append(f"- {paper}**{where}**. Printed: {printed}. {holds}. See {seen}.")
         parts.append("")
     return "\n".join(parts)
 

@@ -10,16 +10,14 @@ import types
 import jinja2
 
 from .. import findings, parameters, paths, registry, render, rule, show
+from ..markup import inert, plain, raw, typeset, with_formulas
 from . import errata, quotes
-from .markup import inert, plain, raw, typeset, with_formulas
 
 LIBRARY = tuple(f"overparam/{name}" for name in ("models", "training", "theory", "bounds", "data", "plots.py"))
 LIBRARY += ("ledger/claim.py", "ledger/rule.py")  # a page of the reference for each
 WORDS = [word for place in zip(*rule.VERDICTS.values(), strict=True) for word in place]  # the best of each kind first
 WORDS += [rule.NOT_TESTED, show.NOT_RUN]
-_IMPORTS = re.compile(
-    r"^from (overparam\.(?:bounds|theory|models|training)\b[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE
-)
+_LINKED = tuple(f"overparam.{name}" for name in ("bounds", "theory", "models", "training"))
 _NOTEBOOK = re.compile(r"\]\([./]*(?:notebooks/)?(?:(\w+)/)?([\w-]+\.ipynb)\)")  # the target of a link
 _OUTPUTS = ("image/png", "text/markdown", "text/plain")
 
@@ -36,14 +34,9 @@ def environment():
 
 
 def papers():
-    """{key: (short name, heading, text)} of the papers that have claims, from `site/papers/`; or else just the key."""
-    found = {}
-    for key in dict.fromkeys(claim.paper for claim in registry.registry().values()):
-        file = paths.SITE / "papers" / f"{key}.md"
-        heading, _, text = (file.read_text(encoding="utf-8") if file.exists() else f"# {key}").partition("\n")
-        title = heading.removeprefix("# ")
-        found[key] = (title.partition(":")[0], title, text)
-    return found
+    """{key: (short name, heading, text)} of the papers that have claims."""
+    keys = dict.fromkeys(claim.paper for claim in registry.registry().values())
+    return {key: show.about_paper(key) for key in keys}
 
 
 def claim_page(env, entry, version, paper):
@@ -55,10 +48,10 @@ def claim_page(env, entry, version, paper):
     head = f"```{{title}} {told}\n```\n\n# {with_formulas(claim.title)}\n\n{head}\n\n## The notebook"
     foot = f"{from_library(notebook)}\n\n## Record\n\n{foot}"
     cells = [_own_cell(cell, plain(claim.title)) for cell in notebook["cells"] if "finding" not in _tags(cell)]
-    for cell in [cell for cell in cells if cell["cell_type"] == "markdown"]:
+    prose = [cell for cell in cells if cell["cell_type"] == "markdown"]
+    for cell in prose:
         cell["source"] = _NOTEBOOK.sub(lambda found: _target(found, claim.paper), cell["source"])
-    first = next(cell for cell in cells if cell["cell_type"] == "markdown")
-    first["source"] = re.sub(r"\A# .*", "", first["source"])  # the title is that of the page
+    prose[0]["source"] = re.sub(r"\A# .*", "", prose[0]["source"])  # the title is that of the page
     cells = [_markdown("head", head), *cells, _markdown("foot", foot)]
     return _page(notebook, cells, {} if version is entry.best else {"orphan": True})
 
@@ -73,14 +66,16 @@ def _target(found, paper):
 def from_library(notebook):
     """A line that leads to the formulas, nets and loops of the library that a notebook uses."""
     code, links = _code(notebook), {}
-    for module, names in _IMPORTS.findall(code):
-        for name, alias in re.findall(r"(\w+)(?: as (\w+))?", names):
-            parts = re.findall(rf"\b{alias or name}\.(\w+)", code)
-            for place in [f"{module}.{name}", *(f"{module}.{name}.{part}" for part in parts)]:
-                with contextlib.suppress(ImportError, AttributeError):  # an old record may use what is no longer there
-                    thing = pkgutil.resolve_name(place)
-                    if isinstance(thing, type | types.FunctionType):
-                        links[thing.__name__] = f"{thing.__module__}.{thing.__qualname__}"
+    statements = ast.parse(code).body
+    imports = [node for node in statements if isinstance(node, ast.ImportFrom) and node.module.startswith(_LINKED)]
+    for module, name in [(node.module, name) for node in imports for name in node.names]:
+        place = f"{module}.{name.name}"
+        parts = re.findall(rf"\b{name.asname or name.name}\.(\w+)", code)
+        for used in [place, *(f"{place}.{part}" for part in parts)]:
+            with contextlib.suppress(ImportError, AttributeError):  # an old record may use what is no longer there
+                thing = pkgutil.resolve_name(used)
+                if isinstance(thing, type | types.FunctionType):
+                    links[thing.__name__] = f"{thing.__module__}.{thing.__qualname__}"
     found = [f"{{py:obj}}`{name} <{links[name]}>`" for name in sorted(links)]
     return f"**From the library:** {', '.join(found)}." if found else ""
 
@@ -94,9 +89,11 @@ def explorer_page(env, path):
     """Such a notebook as it is stored, its code folded away; in place of its sliders those that need no kernel."""
     notebook, cells = json.loads(path.read_text(encoding="utf-8")), []
     for cell in notebook["cells"]:
-        cells.append(_own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"]))
         if "sliders" in _tags(cell):
-            cells[-1] = _markdown("sliders", raw(env.get_template("explorer.html").render(_explored(path, notebook))))
+            sliders = env.get_template("explorer.html").render(_explored(path, notebook))
+            cells.append(_markdown("sliders", raw(sliders)))
+        else:
+            cells.append(_own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"]))
     return _page(notebook, cells, {})
 
 
@@ -172,8 +169,9 @@ def paper_page(env, key, text, entries):
     short = [entry for entry in own if entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)]
     template = env.get_template("shortfall.html")
     wrong = errata.lists([key], entries, "###")
+    _, heading, written = text
     parts = [
-        f"# {text[1]}\n{quotes.fill(f'papers/{key}.md', text[2], quotes.Quotes(entries, '../'))}",
+        f"# {heading}\n{quotes.fill(f'papers/{key}.md', written, quotes.Quotes(entries, '../'))}",
         f"## All claims\n\n{raw(env.get_template('paper.html').render(entries=own))}",
         "## What does not hold, and why\n" if short else "",
         *(f"### {with_formulas(entry.claim.title)}\n\n{raw(template.render(entry=entry))}" for entry in short),

@@ -8,9 +8,9 @@ from markupsafe import Markup
 from overparam.errors import OverparamError
 
 from .. import findings, paths, show
+from ..markup import raw
 from ..show import NOT_RUN
 from . import errata
-from .markup import raw
 
 PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
 _CARD = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
@@ -48,7 +48,9 @@ class Quotes:
         """A check's or a recorded number's value with its interval, at the size that counts or at a named one."""
         entry = self._entries[claim]
         version = entry.versions.get(size) if size else entry.best
-        return _Recorded(version.record, version.folder).value(name) if version and version.record else NOT_RUN
+        if not (version and version.record):
+            return NOT_RUN
+        return findings.Quotes(version.record, version.folder).value(name)
 
     def statistic(self, claim, table, column, how=None, log10=False, **where):
         """Mean ± standard deviation of a column of a kept table, or what `how` names, over the rows with column=value.
@@ -58,7 +60,15 @@ class Quotes:
         best = self._entries[claim].best
         if not (best and best.record):
             return NOT_RUN
-        return _Recorded(best.record, best.folder).statistic(table, column, how, log10, where)
+        rows = findings.Quotes(best.record, best.folder).table(table)
+        for name, wanted in where.items():
+            rows = rows[rows[name] == (rows[name].max() if wanted == "last" else wanted)]
+        numbers = 10 ** rows[column] if log10 else rows[column]
+        if numbers.empty:
+            raise LookupError(f"the table {table!r} has no rows with {where}")
+        if how:
+            return findings.spoken(float(numbers.agg(how)))
+        return f"{findings.spoken(numbers.mean())} ± {findings.spoken(numbers.std(), 2)}"
 
     def verdict(self, claim):
         return self._entries[claim].verdict
@@ -66,8 +76,7 @@ class Quotes:
     def counts(self, paper):
         """How many claims of a paper there are of each kind, and with which verdicts."""
         own = [entry for entry in self._entries.values() if entry.claim.paper == paper]
-        rows = [{"claim": entry.claim.id, "kind": entry.claim.kind} for entry in own]
-        return show.counts(rows, {entry.claim.id: (entry.verdict,) for entry in own})
+        return show.counts([(entry.claim.kind, entry.verdict) for entry in own])
 
     def deciding(self):
         """The number of registered checks: each of them decides."""
@@ -75,7 +84,8 @@ class Quotes:
 
     def errata(self, severity):
         """The number of rows of a severity, in all papers."""
-        return len(errata.rows(dict.fromkeys(entry.claim.paper for entry in self._entries.values()), severity))
+        papers = {entry.claim.paper for entry in self._entries.values()}
+        return len(errata.rows(papers, severity))
 
     def link(self, claim, words):
         """Words that lead to a claim's page."""
@@ -99,16 +109,3 @@ class Quotes:
         """The first findings of the page that has them all."""
         found = _CARD.findall(page("findings", self))
         return "\n\n".join(["`````{container} findings", *found[:count], "`````"])
-
-
-class _Recorded(findings.Quotes):
-    def statistic(self, table, column, how, log10, where):
-        rows = self._table(table)
-        for name, wanted in where.items():
-            rows = rows[rows[name] == (rows[name].max() if wanted == "last" else wanted)]
-        numbers = 10 ** rows[column] if log10 else rows[column]
-        if numbers.empty:
-            raise LookupError(f"the table {table!r} has no rows with {where}")
-        if how:
-            return findings.spoken(float(numbers.agg(how)))
-        return f"{findings.spoken(numbers.mean())} ± {findings.spoken(numbers.std(), 2)}"

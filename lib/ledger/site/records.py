@@ -63,8 +63,8 @@ def load(figures):
     entries = []
     for claim in registry.registry().values():
         versions = _versions(claim, figures)
-        size = records.counting({size: version.outdated for size, version in versions.items()})
-        entries.append(Entry(claim, versions, versions.get(size)))
+        counting = records.counting({size: version.outdated for size, version in versions.items()})
+        entries.append(Entry(claim, versions, versions.get(counting)))
     return entries
 
 
@@ -75,7 +75,7 @@ def _versions(claim, figures):
         if record and path.exists() and records.has_size(claim.id, size):
             for wrong in records.damaged(claim.id, size, figures):
                 raise ClaimError(f"{wrong} is not what its run wrote; run the claim again")
-            folder, kept = figures / size / claim.id, records.files(claim.id, size, figures)
+            folder, kept = figures / size / claim.id, records.kept(claim.id, size, figures)
             outdated = record["fingerprint"] != records.fingerprint(claim.id, size)
             found = findings.finding(claim, record, folder)
             versions[size] = Version(size, path, found, record, folder, tuple(kept), outdated)
