@@ -1,4 +1,6 @@
-"""The lowest eigenpair of a trained convolutional net by our Lanczos iteration, against its peer."""
+"""The lowest eigenpair of a trained convolutional net by our Lanczos iteration, against its
+peer.
+"""
 
 import bisect
 from functools import cache, partial
@@ -17,15 +19,23 @@ N, STEPS, SEEDS = 512, 300, 3
 
 @cache
 def problem():
-    """The loss of a net of 24k parameters on 512 digits with 20 % of the labels drawn anew, after some training."""
+    """The loss of a net of 24k parameters on 512 digits with 20 % of the labels drawn anew, after
+    some training.
+    """
     torch.manual_seed(0)
     data = load("mnist-5k", n_train=N, n_test=1, transform="unit", dtype=torch.float32, flat=False)
     x, y = data.x_train * 28, data.y_train.clone()
     y[: N // 5] = torch.randint(0, 10, (N // 5,))
     net = nn.Sequential(
-        nn.Conv2d(1, 8, 5, 2), nn.ReLU(), nn.Conv2d(8, 16, 5, 2), nn.ReLU(),
-        nn.Flatten(), nn.Linear(256, 75), nn.ReLU(), nn.Linear(75, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 8, 5, 2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 5, 2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(256, 75),
+        nn.ReLU(),
+        nn.Linear(75, 10),
+    )
     flat = curvature.Flat(dict(net.named_parameters()))
 
     def loss(w):
@@ -42,7 +52,9 @@ def random(w, seed):
 
 
 def products_needed(tolerance=1e-3):
-    """Products until Lanczos' lowest vector has a cosine of 0.999 with the converged one, from SEEDS starts."""
+    """Products until Lanczos' lowest vector has a cosine of 0.999 with the converged one, from
+    SEEDS starts.
+    """
     loss, w, *_ = problem()
     product = linearize(grad(loss), w)[1]
     exact = curvature.lanczos(product, random(w, 99), 200)[1][0]
@@ -51,7 +63,10 @@ def products_needed(tolerance=1e-3):
     def reaches(start, steps):
         return abs(float(curvature.lanczos(product, start, steps)[1][0] @ exact)) >= 1 - tolerance
 
-    return [10 + bisect.bisect_left(range(10, 100), True, key=partial(reaches, start)) for start in starts]
+    return [
+        10 + bisect.bisect_left(range(10, 100), True, key=partial(reaches, start))
+        for start in starts
+    ]
 
 
 def against_eigsh():
@@ -60,7 +75,9 @@ def against_eigsh():
 
     loss, w, *_ = problem()
     product, v, results = linearize(grad(loss), w)[1], random(w, 0), {}
-    operator = LinearOperator((len(w),) * 2, lambda u: product(torch.from_numpy(u)).numpy(), dtype="float32")
+    operator = LinearOperator(
+        (len(w),) * 2, lambda u: product(torch.from_numpy(u)).numpy(), dtype="float32"
+    )
 
     def ours():
         results["ours"] = float(curvature.lanczos(product, v, 45)[0][0])
@@ -76,6 +93,8 @@ if __name__ == "__main__":
     main(
         [
             Quantity(f"lowest eigenpair, {size}", "cosine 0.999", 45, "products", products_needed),
-            Comparison(f"lowest eigenpair, {size}", "scipy eigsh", 1.0, against_eigsh, alternations=5),
+            Comparison(
+                f"lowest eigenpair, {size}", "scipy eigsh", 1.0, against_eigsh, alternations=5
+            ),
         ]
     )

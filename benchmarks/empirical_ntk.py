@@ -1,4 +1,6 @@
-"""The tangent kernel of a finite net, contracted layer by layer, against torch.func.jacrev and neural-tangents."""
+"""The tangent kernel of a finite net, contracted layer by layer, against torch.func.jacrev and
+neural-tangents.
+"""
 
 import torch
 from harness import Comparison, JaxPeer, main
@@ -66,6 +68,11 @@ if __name__ == "__main__":
     main(
         [
             Comparison(path, "torch.func.jacrev", 1 / 150, against_jacrev, alternations=7),
-            Comparison(path, "neural-tangents, structured derivatives, jitted", 1.3, against_neural_tangents),
+            Comparison(
+                path,
+                "neural-tangents, structured derivatives, jitted",
+                1.3,
+                against_neural_tangents,
+            ),
         ]
     )

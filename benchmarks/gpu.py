@@ -1,7 +1,8 @@
-"""Gradient descent on a GPU: steps against their own products, one call against runs in turn, TF32 against float64.
+"""Gradient descent on a GPU: steps against their own products, one call against runs in turn, TF32
+against float64.
 
-Skipped where there is no GPU. The goals: 0.7 of the speed of the machine's own products for wide nets, ten times that
-of runs in turn for small ones, and rounding that nobody would see in a figure.
+Skipped where there is no GPU. The goals: 0.7 of the speed of the machine's own products for wide
+nets, ten times that of runs in turn for small ones, and rounding that nobody would see in a figure.
 """
 
 import time
@@ -15,7 +16,10 @@ from overparam.models.leaky import LeakyMLP
 from overparam.training import SquaredLoss, gradient_descent
 
 SMALL = [(50, 50, 32, 200), (50, 1000, 256, 50)]  # runs, n, m, steps
-WIDE = [(1, 1000, 5000), (1, 1000, 10_000)]  # Guo et al. 2024 train nets of width 5,000 on 1,000 points
+WIDE = [
+    (1, 1000, 5000),
+    (1, 1000, 10_000),
+]  # Guo et al. 2024 train nets of width 5,000 on 1,000 points
 
 
 def require_gpu():
@@ -24,7 +28,9 @@ def require_gpu():
 
 
 def on_gpu(prepare):
-    """The two sides of a comparison, each of which returns the seconds that the GPU needs for it."""
+    """The two sides of a comparison, each of which returns the seconds that the GPU needs for
+    it.
+    """
     require_gpu()
     ours, peer, difference = prepare(device="cuda")
     return partial(finished, ours), partial(finished, peer), difference
@@ -47,7 +53,9 @@ def rounding(device="cuda", n=1000, m=2000, steps=300):
     alphas, seeds = [-2.0, -1.0, 0.0, 0.01, 0.05], [0] * 5
 
     def curves(dtype):
-        net = LeakyMLP(sweep.P, m, 1, sweep.L, alphas=alphas, seeds=seeds, dtype=dtype, device=device)
+        net = LeakyMLP(
+            sweep.P, m, 1, sweep.L, alphas=alphas, seeds=seeds, dtype=dtype, device=device
+        )
         loss = SquaredLoss(y.to(device, dtype), "mean")
         return gradient_descent(net, x.to(device, dtype), loss, sweep.ETA, steps).loss
 
@@ -64,10 +72,14 @@ def rounding(device="cuda", n=1000, m=2000, steps=300):
 def rows():
     for R, n, m in WIDE:
         both = partial(on_gpu, partial(sweep.against_products, R, n, m))
-        yield Comparison(f"GPU: step, runs={R}, n={n}, m={m}", "its own products", 1 / 0.7, both, "wall")
+        yield Comparison(
+            f"GPU: step, runs={R}, n={n}, m={m}", "its own products", 1 / 0.7, both, "wall"
+        )
     for R, n, m, steps in SMALL:
         both = partial(on_gpu, partial(sweep.sweep, R, n, m, steps))
-        yield Comparison(f"GPU: sweep of {R} nets, n={n}, m={m}", "a module each", 0.1, both, "wall")
+        yield Comparison(
+            f"GPU: sweep of {R} nets, n={n}, m={m}", "a module each", 0.1, both, "wall"
+        )
     yield Quantity("GPU: losses with TF32, m=2000", "float64", 1e-3, "of the loss", rounding)
 
 

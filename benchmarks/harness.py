@@ -1,7 +1,9 @@
-"""Hot paths against peers: interleaved in one process, the median of the ratios and whether the results agree.
+"""Hot paths against peers: interleaved in one process, the median of the ratios and whether the
+results agree.
 
-A script of this folder hands its `Comparison`s and `Quantity`s to `main`, which prints a line for each and keeps it
-in the table of this machine, `results/<machine>.md`. Everything runs on one thread.
+A script of this folder hands its `Comparison`s and `Quantity`s to `main`, which prints a line for
+each and keeps it in the table of this machine, `results/<machine>.md`. Everything runs on one
+thread.
 """
 
 import json
@@ -37,8 +39,9 @@ class Absent(Exception):
 class Comparison:
     """path: what is timed; peer: against what; at_most: the ratio ours / peer to reach.
 
-    prepare: gives (ours, peer, difference): two callables that do the same work, or return the seconds that they
-    measured themselves, and one that compares their results and gives (relative difference, tolerance).
+    prepare: gives (ours, peer, difference): two callables that do the same work, or return the
+    seconds that they measured themselves, and one that compares their results and gives (relative
+    difference, tolerance).
     """
 
     path: str
@@ -55,7 +58,9 @@ class Comparison:
         found, tolerance = difference()
         times = []
         for k in range(self.alternations):
-            seconds = {work: self._seconds(work) for work in ((ours, peer) if k % 2 else (peer, ours))}
+            seconds = {
+                work: self._seconds(work) for work in ((ours, peer) if k % 2 else (peer, ours))
+            }
             times.append((seconds[ours], seconds[peer]))
         row = {"unit": f"of the {self.clock} time", "difference": found, "tolerance": tolerance}
         row["seconds"] = [statistics.median(column) for column in zip(*times, strict=True)]
@@ -69,7 +74,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Quantity:
-    """path: what is measured; peer: what it is free of, or relative to; at_most: the value to reach, in `unit`.
+    """path: what is measured; peer: what it is free of, or relative to; at_most: the value to
+    reach, in `unit`.
 
     measure: gives a list of values, of which the median counts.
     """
@@ -90,13 +96,20 @@ def _spread(values):
 
 
 def main(rows):
-    """Measure those whose path or peer contains a word of the command line (default: all), and keep them."""
+    """Measure those whose path or peer contains a word of the command line (default: all), and keep
+    them.
+    """
     torch.set_num_threads(1)
     threadpool_limits(1)
     for each in rows:
         if sys.argv[1:] and not any(word in f"{each.path} {each.peer}" for word in sys.argv[1:]):
             continue
-        row = {"script": Path(sys.argv[0]).stem, "path": each.path, "peer": each.peer, "at_most": each.at_most}
+        row = {
+            "script": Path(sys.argv[0]).stem,
+            "path": each.path,
+            "peer": each.peer,
+            "at_most": each.at_most,
+        }
         try:
             row |= each.row()
         except Absent as absent:
@@ -114,13 +127,21 @@ def machine():
 
 
 def keep(row, folder=RESULTS):
-    """Put a row in place of an earlier one of the same path and peer in `<machine>.json` and `.md`."""
+    """Put a row in place of an earlier one of the same path and peer in `<machine>.json` and
+    `.md`.
+    """
     folder.mkdir(exist_ok=True)
     stored = folder / f"{machine()}.json"
     rows = json.loads(stored.read_text(encoding="utf-8"))["rows"] if stored.exists() else []
     by_name = {(old["path"], old["peer"]): old for old in [*rows, row]}
-    record = {"machine": machine(), "versions": fingerprints.versions(), "git": fingerprints.git_revision()}
-    stored.write_text(json.dumps(record | {"rows": list(by_name.values())}, indent=1) + "\n", encoding="utf-8")
+    record = {
+        "machine": machine(),
+        "versions": fingerprints.versions(),
+        "git": fingerprints.git_revision(),
+    }
+    stored.write_text(
+        json.dumps(record | {"rows": list(by_name.values())}, indent=1) + "\n", encoding="utf-8"
+    )
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     lines = [
         f"# Benchmarks on {record['machine']}",
@@ -135,7 +156,9 @@ def keep(row, folder=RESULTS):
 
 
 def cells(row):
-    """The cells of a row: path, peer, value with quartiles, threshold, whether it is reached, whether results agree."""
+    """The cells of a row: path, peer, value with quartiles, threshold, whether it is reached,
+    whether results agree.
+    """
     path, limit = [row["path"], row["peer"]], f"{row['at_most']:.3g}"
     if "skipped" in row:
         return [*path, f"skipped: {row['skipped']}", limit, "", ""]
@@ -161,11 +184,15 @@ def default_products(work):
 
 
 class JaxPeer:
-    """neural-tangents in its own environment: a process that does its task once for each call, and times itself."""
+    """neural-tangents in its own environment: a process that does its task once for each call, and
+    times itself.
+    """
 
     def __init__(self, task, **inputs):
         if not JAX.exists():
-            raise Absent("neural-tangents is not installed; `make bench-jax` makes an environment with it")
+            raise Absent(
+                "neural-tangents is not installed; `make bench-jax` makes an environment with it"
+            )
         self.folder = tempfile.TemporaryDirectory()
         np.savez(f"{self.folder.name}/inputs.npz", **inputs)
         self.log = open(f"{self.folder.name}/log", "w+")  # noqa: SIM115  read when the process has ended
@@ -180,7 +207,9 @@ class JaxPeer:
         line = self.process.stdout.readline()
         if not line:
             self.log.seek(0)
-            raise Absent(f"neural-tangents ended with code {self.process.wait()}: {self.log.read()[-300:]}")
+            raise Absent(
+                f"neural-tangents ended with code {self.process.wait()}: {self.log.read()[-300:]}"
+            )
         return float(line)
 
     def result(self):

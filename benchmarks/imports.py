@@ -19,7 +19,10 @@ def cpu_seconds(code):
 
 def beyond_torch(repetitions=9):
     cpu_seconds("import torch, overparam")
-    return [cpu_seconds("import torch, overparam") - cpu_seconds("import torch") for _ in range(repetitions)]
+    return [
+        cpu_seconds("import torch, overparam") - cpu_seconds("import torch")
+        for _ in range(repetitions)
+    ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A peer process in the environment of neural-tangents: does its task on each line read, and answers with CPU seconds.
+"""A peer process in the environment of neural-tangents: does its task on each line read, and
+answers with CPU seconds.
 
     python jax_peer.py TASK FOLDER ARGUMENTS...
 
@@ -10,9 +11,10 @@ import sys
 import time
 
 os.environ.update(
-    JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    JAX_PLATFORMS="cpu",
+    XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     TF_CPP_MIN_LOG_LEVEL="3",
-)  # fmt: skip
+)
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +24,13 @@ from neural_tangents import stax
 
 
 def relu_gram(inputs):
-    """The NTK of a two-layer ReLU net with the first layer trained: that of both, less that of the last."""
+    """The NTK of a two-layer ReLU net with the first layer trained: that of both, less that of the
+    last.
+    """
     _, _, kernel = stax.serial(stax.Dense(1, W_std=1.0), stax.Relu())
-    return jax.jit(lambda x: kernel(x, x, "ntk")), jnp.asarray(inputs["x"]) * inputs["x"].shape[1] ** 0.5
+    return jax.jit(lambda x: kernel(x, x, "ntk")), jnp.asarray(inputs["x"]) * inputs["x"].shape[
+        1
+    ] ** 0.5
 
 
 def leaky_ntk(inputs):
@@ -32,7 +38,9 @@ def leaky_ntk(inputs):
     alpha, depth = float(inputs["alpha"]), int(inputs["depth"])
     c = (1 + alpha**2) ** -0.5
     _, _, kernel = stax.serial(*[stax.Dense(1, W_std=2**0.5), stax.ABRelu(alpha * c, c)] * depth)
-    return jax.jit(lambda x: kernel(x, x, "ntk")), jnp.asarray(inputs["x"]) * inputs["x"].shape[1] ** 0.5
+    return jax.jit(lambda x: kernel(x, x, "ntk")), jnp.asarray(inputs["x"]) * inputs["x"].shape[
+        1
+    ] ** 0.5
 
 
 def empirical_ntk(inputs):
@@ -47,8 +55,12 @@ def empirical_ntk(inputs):
 
     implementation = nt.NtkImplementation.STRUCTURED_DERIVATIVES
     kernel = nt.empirical_ntk_fn(net, vmap_axes=0, trace_axes=(), implementation=implementation)
-    # Weights that the function closes over are constants to jit, which then takes a hundred times as long.
-    return jax.jit(lambda given: kernel(given[0], None, given[1])), (jnp.asarray(inputs["h0"]), weights)
+    # Weights that the function closes over are constants to jit, which then takes a hundred times
+    # as long.
+    return jax.jit(lambda given: kernel(given[0], None, given[1])), (
+        jnp.asarray(inputs["h0"]),
+        weights,
+    )
 
 
 def main(task, folder):

@@ -1,4 +1,6 @@
-"""Kernels in closed form against neural-tangents, and the complexity of label vectors against an eigendecomposition."""
+"""Kernels in closed form against neural-tangents, and the complexity of label vectors against an
+eigendecomposition.
+"""
 
 from functools import partial
 
@@ -34,7 +36,9 @@ def against_neural_tangents(kernel, task):
 
 
 def against_eigh():
-    """Eleven label vectors of increasing noise on 2000 inputs, against one `torch.linalg.eigh` of the same matrix."""
+    """Eleven label vectors of increasing noise on 2000 inputs, against one `torch.linalg.eigh` of
+    the same matrix.
+    """
     gram, results = relu_gram(sphere()), {}
     y = torch.randn(N, 11, generator=torch.Generator().manual_seed(1), dtype=torch.float64).sign()
 
@@ -43,7 +47,9 @@ def against_eigh():
 
     def eigh():
         values, vectors = torch.linalg.eigh(gram)
-        results["eigh"] = (2 * ((vectors.T @ y).square() / values[:, None]).sum(0) / N).sqrt().numpy()
+        results["eigh"] = (
+            (2 * ((vectors.T @ y).square() / values[:, None]).sum(0) / N).sqrt().numpy()
+        )
 
     def difference():
         return float(np.abs(results["ours"] / results["eigh"] - 1).max()), 1e-9
@@ -62,6 +68,12 @@ if __name__ == "__main__":
                 0.80,
                 partial(against_neural_tangents, relu_gram, "relu_gram"),
             ),
-            Comparison(f"complexity of 11 label vectors, n={N}", "one eigh", 1 / 16, against_eigh, alternations=7),
+            Comparison(
+                f"complexity of 11 label vectors, n={N}",
+                "one eigh",
+                1 / 16,
+                against_eigh,
+                alternations=7,
+            ),
         ]
     )

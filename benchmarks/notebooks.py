@@ -16,18 +16,26 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def sample():
-    """Those that papermill can run as they stand: no second run of a notebook that several share."""
+    """Those that papermill can run as they stand: no second run of a notebook that several
+    share.
+    """
     return [stem for stem in records.pages("smoke") if registry.is_as_stored(stem)][::EVERY]
 
 
 def environment(folder, threads):
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    counts = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
+    )
     return {**os.environ, **counts, "OVERPARAM_FIGURES": folder}
 
 
 def batch():
-    """`overparam figures` on all cores; papermill with all cores for each notebook, as it would be typed."""
-    stems, ours_at, theirs_at = sample(), tempfile.TemporaryDirectory(), tempfile.TemporaryDirectory()
+    """`overparam figures` on all cores; papermill with all cores for each notebook, as it would be
+    typed.
+    """
+    stems = sample()
+    ours_at = tempfile.TemporaryDirectory()
+    theirs_at = tempfile.TemporaryDirectory()
 
     def ours():
         records = Path(ours_at.name, "smoke")
@@ -43,11 +51,14 @@ def batch():
 
     def papermill():
         for stem in stems:
-            notebook, executed = registry.claim(stem).page.notebook, f"{theirs_at.name}/{stem}.ipynb"
+            notebook = registry.claim(stem).page.notebook
+            executed = f"{theirs_at.name}/{stem}.ipynb"
             subprocess.run(
                 [sys.executable, "-m", "papermill", notebook, executed, "--cwd", notebook.parent],
-                env=environment(theirs_at.name, os.cpu_count()), check=True, **QUIET,
-            )  # fmt: skip
+                env=environment(theirs_at.name, os.cpu_count()),
+                check=True,
+                **QUIET,
+            )
 
     def difference():
         """Share of the claims whose verdicts differ."""

@@ -1,7 +1,8 @@
 """Time and memory of the hot paths against the number of examples, width, depth, runs and cores.
 
-`python benchmarks/scaling.py [n m L runs cores]` measures the named axes (default: all), prints fitted exponents beside
-the theoretical ones, and writes `results/<machine>-scaling.json` and one figure per axis. One thread, but for `cores`.
+`python benchmarks/scaling.py [n m L runs cores]` measures the named axes (default: all), prints
+fitted exponents beside the theoretical ones, and writes `results/<machine>-scaling.json` and one
+figure per axis. One thread, but for `cores`.
 """
 
 import ctypes
@@ -36,9 +37,11 @@ AXES = {"n": "examples $n$", "m": "width $m$", "L": "depth $L$", "runs": "runs",
 
 @dataclass(frozen=True)
 class Scan:
-    """A hot path along one axis: `make(value)` prepares and gives what is timed; `exponent` is that of its operations.
+    """A hot path along one axis: `make(value)` prepares and gives what is timed; `exponent` is that
+    of its operations.
 
-    bytes: value -> what the arrays hold that must exist at once, by the formula of the documentation.
+    bytes: value -> what the arrays hold that must exist at once, by the formula of the
+    documentation.
     """
 
     name: str
@@ -61,7 +64,9 @@ def two_layer(n=1000, m=4000):
 
 
 def two_layer_bytes(n=1000, m=4000):
-    return 4 * (m * n + 4 * m * P) + m * n  # pre-activations and weights in float32, initial patterns in one byte
+    return (
+        4 * (m * n + 4 * m * P) + m * n
+    )  # pre-activations and weights in float32, initial patterns in one byte
 
 
 def deep(n=500, m=256, L=5):
@@ -124,26 +129,74 @@ def sweep_bytes(runs, n, m, at_once):
     return 8 * runs * 5 * m * m + at_once * deep_bytes(n, m, 5)
 
 
-NS, MS, LS, RUNS = (250, 500, 1000, 2000, 4000), (128, 256, 512, 1024, 2048), (2, 4, 8, 16, 32), (1, 2, 4, 8, 16, 32)
+NS = (250, 500, 1000, 2000, 4000)
+MS = (128, 256, 512, 1024, 2048)
+LS = (2, 4, 8, 16, 32)
+RUNS = (1, 2, 4, 8, 16, 32)
 CORES = tuple(range(1, (torch.get_num_threads() or 1) + 1))
 TINY, WIDE = {"n": 100, "m": 64}, {"n": 500, "m": 256}
 SCANS = (
     Scan("two-layer step", "n", NS, 1, lambda v: two_layer(n=v), lambda v: two_layer_bytes(n=v)),
     Scan("deep step", "n", NS, 1, lambda v: deep(n=v), lambda v: deep_bytes(n=v)),
-    Scan("finite-width NTK", "n", NS[:-1], 2, lambda v: tangent_kernel(n=v), lambda v: tangent_kernel_bytes(n=v)),
-    Scan("closed-form NTK", "n", NS, 2, lambda v: closed_form(n=v), lambda v: closed_form_bytes(n=v)),
+    Scan(
+        "finite-width NTK",
+        "n",
+        NS[:-1],
+        2,
+        lambda v: tangent_kernel(n=v),
+        lambda v: tangent_kernel_bytes(n=v),
+    ),
+    Scan(
+        "closed-form NTK", "n", NS, 2, lambda v: closed_form(n=v), lambda v: closed_form_bytes(n=v)
+    ),
     Scan("11 label vectors", "n", NS, 3, lambda v: label_sweep(n=v), lambda v: 3 * 8 * v * v),
     Scan("two-layer step", "m", MS, 1, lambda v: two_layer(m=v), lambda v: two_layer_bytes(m=v)),
     Scan("deep step", "m", MS, 2, lambda v: deep(m=v), lambda v: deep_bytes(m=v)),
-    Scan("finite-width NTK", "m", MS, 2, lambda v: tangent_kernel(m=v), lambda v: tangent_kernel_bytes(m=v)),
+    Scan(
+        "finite-width NTK",
+        "m",
+        MS,
+        2,
+        lambda v: tangent_kernel(m=v),
+        lambda v: tangent_kernel_bytes(m=v),
+    ),
     Scan("deep step", "L", LS, 1, lambda v: deep(L=v), lambda v: deep_bytes(L=v)),
-    Scan("finite-width NTK", "L", LS, 1, lambda v: tangent_kernel(L=v), lambda v: tangent_kernel_bytes(L=v)),
-    Scan("closed-form NTK", "L", LS, 1, lambda v: closed_form(L=v), lambda v: closed_form_bytes(L=v)),
-    Scan("sweep, m = 64", "runs", RUNS, 1, lambda v: sweep(v, **TINY), lambda v: sweep_bytes(v, **TINY, at_once=v)),
-    Scan("sweep, m = 256", "runs", RUNS, 1, lambda v: sweep(v, **WIDE), lambda v: sweep_bytes(v, **WIDE, at_once=1)),
-    Scan("8 nets, m = 256", "cores", CORES, -1, lambda v: sweep(8, **WIDE, threads=v),
-          lambda v: sweep_bytes(8, **WIDE, at_once=v)),
-)  # fmt: skip
+    Scan(
+        "finite-width NTK",
+        "L",
+        LS,
+        1,
+        lambda v: tangent_kernel(L=v),
+        lambda v: tangent_kernel_bytes(L=v),
+    ),
+    Scan(
+        "closed-form NTK", "L", LS, 1, lambda v: closed_form(L=v), lambda v: closed_form_bytes(L=v)
+    ),
+    Scan(
+        "sweep, m = 64",
+        "runs",
+        RUNS,
+        1,
+        lambda v: sweep(v, **TINY),
+        lambda v: sweep_bytes(v, **TINY, at_once=v),
+    ),
+    Scan(
+        "sweep, m = 256",
+        "runs",
+        RUNS,
+        1,
+        lambda v: sweep(v, **WIDE),
+        lambda v: sweep_bytes(v, **WIDE, at_once=1),
+    ),
+    Scan(
+        "8 nets, m = 256",
+        "cores",
+        CORES,
+        -1,
+        lambda v: sweep(8, **WIDE, threads=v),
+        lambda v: sweep_bytes(8, **WIDE, at_once=v),
+    ),
+)
 
 
 def seconds(work):
@@ -158,7 +211,9 @@ def seconds(work):
 
 
 def peak_bytes(make):
-    """Growth of the process's resident memory, at its peak, while the path is prepared and runs once."""
+    """Growth of the process's resident memory, at its peak, while the path is prepared and runs
+    once.
+    """
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # memory that is kept for reuse would hide what is allocated
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from the present size
@@ -173,7 +228,14 @@ def _status(key):
 
 
 def measure(scan):
-    row = {"path": scan.name, "axis": scan.axis, "at": scan.at, "theory": scan.exponent, "seconds": [], "quartiles": []}
+    row = {
+        "path": scan.name,
+        "axis": scan.axis,
+        "at": scan.at,
+        "theory": scan.exponent,
+        "seconds": [],
+        "quartiles": [],
+    }
     row |= {"peak_bytes": [], "formula_bytes": [scan.bytes(value) for value in scan.at]}
     for value in scan.at:
         row["peak_bytes"].append(peak_bytes(lambda: scan.make(value)))  # noqa: B023  called at once
@@ -194,10 +256,21 @@ def draw(rows, axis):
         at, times, (low, high) = row["at"], np.array(row["seconds"]), np.transpose(row["quartiles"])
         exponent = f": {row['exponent']:.2f} ({row['theory']})" if "exponent" in row else ""
         look = plots.style(i) | {"marker": plots.MARKERS[i]}
-        left.errorbar(at, times, (times - low, high - times), label=row["path"] + exponent, capsize=2, **look)
-        left.plot(at[-3:], times[-1] * (np.array(at[-3:]) / at[-1]) ** row["theory"], color="k", lw=0.7)
+        left.errorbar(
+            at, times, (times - low, high - times), label=row["path"] + exponent, capsize=2, **look
+        )
+        left.plot(
+            at[-3:], times[-1] * (np.array(at[-3:]) / at[-1]) ** row["theory"], color="k", lw=0.7
+        )
         right.plot(at, np.array(row["peak_bytes"]) / 2**20, label=row["path"], **look)
-        right.plot(at, np.array(row["formula_bytes"]) / 2**20, color=look["color"], ls="", marker="_", ms=12)
+        right.plot(
+            at,
+            np.array(row["formula_bytes"]) / 2**20,
+            color=look["color"],
+            ls="",
+            marker="_",
+            ms=12,
+        )
     for ax, label in ((left, "seconds"), (right, "peak memory, MiB (bars: formula)")):
         ax.set(xscale="log", yscale="log", xlabel=AXES[axis], ylabel=label)
         ax.set_xticks(sorted({value for row in rows for value in row["at"]}))
@@ -219,7 +292,10 @@ def main(axes):
         for scan in (each for each in SCANS if each.axis == axis):
             found.append(measure(scan))
             print(f"{axis:6}{scan.name:20}", *(f"{s:.2e}" for s in found[-1]["seconds"]), end="  ")
-            print(f"exponent {found[-1].get('exponent', float('nan')):.2f}, in theory {scan.exponent}", flush=True)
+            print(
+                f"exponent {found[-1].get('exponent', float('nan')):.2f}, in theory {scan.exponent}",
+                flush=True,
+            )
         fig = draw(found, axis)
         fig.savefig(RESULTS / f"{machine()}-scaling-{axis}.png", dpi=120)
         rows = [row for row in rows if row["axis"] != axis] + found

@@ -1,4 +1,6 @@
-"""Deep leaky-ReLU nets (Guo et al. 2024): a sweep against a torch module for each, a step against its products."""
+"""Deep leaky-ReLU nets (Guo et al. 2024): a sweep against a torch module for each, a step against
+its products.
+"""
 
 from functools import partial
 
@@ -17,14 +19,18 @@ class Layer(nn.Module):
 
     def __init__(self, W, alpha):
         super().__init__()
-        self.W, self.unit, self.scale = nn.Parameter(W.clone()), nn.LeakyReLU(alpha), (1 + alpha**2) ** -0.5
+        self.W = nn.Parameter(W.clone())
+        self.unit = nn.LeakyReLU(alpha)
+        self.scale = (1 + alpha**2) ** -0.5
 
     def forward(self, h):
         return self.unit(h @ self.W.T) * self.scale
 
 
 def sweep(runs, n, m, steps, device="cpu"):
-    """Ours: one call for all runs; peer: for each run a module, its loss by autograd, and torch's SGD."""
+    """Ours: one call for all runs; peer: for each run a module, its loss by autograd, and torch's
+    SGD.
+    """
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(n, P, generator=generator).to(device)
     y = torch.randn(n, 1, generator=generator).to(device)
@@ -57,7 +63,9 @@ def sweep(runs, n, m, steps, device="cpu"):
 
 
 def against_products(runs, n, m, device="cpu"):
-    """A step of all runs at once (of one, where runs = 1) against the matrix products that it consists of."""
+    """A step of all runs at once (of one, where runs = 1) against the matrix products that it
+    consists of.
+    """
     fast_products()
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.randn(n, columns, generator=generator).to(device) for columns in (P, 1))
@@ -98,14 +106,29 @@ def against_products(runs, n, m, device="cpu"):
 
 if __name__ == "__main__":
     alone = [(50, 50, 32, 1.5), (20, 100, 64, 1.5), (1, 1000, 256, 1.15), (1, 1000, 1024, 1.07)]
-    sizes = [(50, 50, 32, 50, 0.22), (20, 100, 64, 50, 0.22), (20, 1000, 256, 4, 0.42), (5, 1000, 1024, 4, 0.42)]
+    sizes = [
+        (50, 50, 32, 50, 0.22),
+        (20, 100, 64, 50, 0.22),
+        (20, 1000, 256, 4, 0.42),
+        (5, 1000, 1024, 4, 0.42),
+    ]
     main(
         [
-            Comparison(f"sweep of {R} nets, n={n}, m={m}", "a module each", at_most, partial(sweep, R, n, m, steps))
+            Comparison(
+                f"sweep of {R} nets, n={n}, m={m}",
+                "a module each",
+                at_most,
+                partial(sweep, R, n, m, steps),
+            )
             for R, n, m, steps, at_most in sizes
         ]
         + [
-            Comparison(f"step, runs={R}, n={n}, m={m}", "its own products", at_most, partial(against_products, R, n, m))
+            Comparison(
+                f"step, runs={R}, n={n}, m={m}",
+                "its own products",
+                at_most,
+                partial(against_products, R, n, m),
+            )
             for R, n, m, at_most in alone
         ]
     )

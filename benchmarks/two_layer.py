@@ -1,4 +1,6 @@
-"""Gradient descent of the two-layer net (Arora et al. 2019): against its own matrix products and against autograd."""
+"""Gradient descent of the two-layer net (Arora et al. 2019): against its own matrix products and
+against autograd.
+"""
 
 from functools import partial
 
@@ -16,7 +18,15 @@ N, ETA = 1000, 1e-3
 def inputs(name):
     """1000 real examples of two classes, unit norm, labels of either sign."""
     try:
-        data = load(name, n_train=N, n_test=10, classes=(0, 1), transform="unit", dtype=torch.float32, seed=0)
+        data = load(
+            name,
+            n_train=N,
+            n_test=10,
+            classes=(0, 1),
+            transform="unit",
+            dtype=torch.float32,
+            seed=0,
+        )
     except OverparamError as error:
         raise Absent(str(error)) from error
     return data.x_train, data.y_train
@@ -96,7 +106,9 @@ def whole_training(name, m, steps=40):
     net, curves = TwoLayerReLU(x.shape[1], m, 0.01, seeds=[0]), {}
 
     def ours():
-        curves["ours"] = gradient_descent(net, x, SquaredLoss(y, "halfsum"), ETA, steps).loss[0, :-1]
+        curves["ours"] = gradient_descent(net, x, SquaredLoss(y, "halfsum"), ETA, steps).loss[
+            0, :-1
+        ]
 
     def naive():
         W, losses = net.W[0].clone().requires_grad_(), []
@@ -120,13 +132,29 @@ if __name__ == "__main__":
     main(
         [
             Comparison(
-                "two-layer step, MNIST 0/1, m=10000", "its own products", 1.10, partial(against_products, *mnist)
+                "two-layer step, MNIST 0/1, m=10000",
+                "its own products",
+                1.10,
+                partial(against_products, *mnist),
             ),
             Comparison(
-                "two-layer step, CIFAR-10 0/1, m=4000", "its own products", 1.10, partial(against_products, *cifar)
+                "two-layer step, CIFAR-10 0/1, m=4000",
+                "its own products",
+                1.10,
+                partial(against_products, *cifar),
             ),
-            Comparison("two-layer step, MNIST 0/1, m=10000", "autograd", 0.25, partial(against_autograd, *mnist)),
-            Comparison("two-layer step, CIFAR-10 0/1, m=4000", "autograd", 0.08, partial(against_autograd, *cifar)),
+            Comparison(
+                "two-layer step, MNIST 0/1, m=10000",
+                "autograd",
+                0.25,
+                partial(against_autograd, *mnist),
+            ),
+            Comparison(
+                "two-layer step, CIFAR-10 0/1, m=4000",
+                "autograd",
+                0.08,
+                partial(against_autograd, *cifar),
+            ),
             Comparison(
                 "two-layer training, 40 steps, CIFAR-10 0/1, m=4000",
                 "autograd",

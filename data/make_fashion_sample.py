@@ -1,9 +1,11 @@
-"""Cuts data/fashion-sample.npz out of Fashion-MNIST: 300 training and 100 test images of each class.
+"""Cuts data/fashion-sample.npz out of Fashion-MNIST: 300 training and 100 test images of each
+class.
 
     python data/make_fashion_sample.py [FOLDER]
 
-FOLDER holds the four IDX files, gzipped or not; the default is where Debian's package dataset-fashion-mnist puts
-them. The images keep their order in the original; `rows_train` and `rows_test` are their row numbers there.
+FOLDER holds the four IDX files, gzipped or not; the default is where Debian's package
+dataset-fashion-mnist puts them. The images keep their order in the original; `rows_train` and
+`rows_test` are their row numbers there.
 """
 
 import gzip
@@ -39,7 +41,11 @@ def original(folder, name):
 
 def balanced(labels, per_class, rng):
     """Sorted row numbers, `per_class` of each of the ten classes."""
-    return np.sort(np.concatenate([rng.permutation(np.flatnonzero(labels == k))[:per_class] for k in range(10)]))
+    return np.sort(
+        np.concatenate(
+            [rng.permutation(np.flatnonzero(labels == k))[:per_class] for k in range(10)]
+        )
+    )
 
 
 def sample(folder):
@@ -50,7 +56,11 @@ def sample(folder):
         labels = original(folder, f"{prefix}-labels-idx1-ubyte")
         rows = balanced(labels, PER_CLASS[split], rng)
         images = original(folder, f"{prefix}-images-idx3-ubyte")
-        arrays |= {f"x_{split}": images[rows], f"y_{split}": labels[rows], f"rows_{split}": rows.astype(np.int32)}
+        arrays |= {
+            f"x_{split}": images[rows],
+            f"y_{split}": labels[rows],
+            f"rows_{split}": rows.astype(np.int32),
+        }
     return arrays
 
 

@@ -1,8 +1,10 @@
-"""How nbval compares a page with its stored outputs: words to the letter, numbers to what another machine may move.
+"""How nbval compares a page with its stored outputs: words to the letter, numbers to what another
+machine may move.
 
-Sums round differently under other CPU kernels, and a training carries that into its second digit. So numbers agree to
-a tenth, or to one in their last digit. The interval of two smoke draws moves by more, and with it whether a check is
-decided; neither is compared: smoke size decides nothing, and two runs on one machine are compared to the last bit.
+Sums round differently under other CPU kernels, and a training carries that into its second digit.
+So numbers agree to a tenth, or to one in their last digit. The interval of two smoke draws moves by
+more, and with it whether a check is decided; neither is compared: smoke size decides nothing, and
+two runs on one machine are compared to the last bit.
 """
 
 import re
@@ -13,7 +15,9 @@ NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
 VERDICT = re.compile(r"^\*\*(Verdict|Where measured):\*\*.*$", re.MULTILINE)
 OUTCOME = re.compile(r"[^|\n]*\|$", re.MULTILINE)  # the last column of a table
-INTERVAL = re.compile(r" \([^()|]*\)(?= \|)")  # behind a measured value: both ends, or that there is none
+INTERVAL = re.compile(
+    r" \([^()|]*\)(?= \|)"
+)  # behind a measured value: both ends, or that there is none
 
 
 class Output(str):
@@ -21,7 +25,10 @@ class Output(str):
 
     def __eq__(self, other):
         one, two = _parts(str(self)), _parts(str(other))
-        alike = (_agree(a, b) if i % 2 else a == b for i, (a, b) in enumerate(zip(one, two, strict=False)))
+        alike = (
+            _agree(a, b) if i % 2 else a == b
+            for i, (a, b) in enumerate(zip(one, two, strict=False))
+        )
         return len(one) == len(two) and all(alike)
 
     def __ne__(self, other):
@@ -32,7 +39,9 @@ class Output(str):
 
 def _parts(text):
     """Words and numbers in turn, without intervals and without what hangs on them."""
-    if re.match(r"[\w-]+  \[smoke\]  [A-Z]", text):  # a report for a terminal: its Markdown is compared
+    if re.match(
+        r"[\w-]+  \[smoke\]  [A-Z]", text
+    ):  # a report for a terminal: its Markdown is compared
         return []
     if VERDICT.search(text):
         text = INTERVAL.sub("", OUTCOME.sub("", VERDICT.sub("", text)))
@@ -41,9 +50,13 @@ def _parts(text):
 
 
 def _agree(one, other):
-    """Whether two numbers as printed are equal to a tenth, or to one in the last digit of either."""
+    """Whether two numbers as printed are equal to a tenth, or to one in the last digit of
+    either.
+    """
     (a, one_unit), (b, other_unit) = map(_value_and_unit, (one, other))
-    return abs(a - b) <= max(0.1 * max(abs(a), abs(b)), 1.01 * one_unit, 1.01 * other_unit, NEGLIGIBLE)
+    return abs(a - b) <= max(
+        0.1 * max(abs(a), abs(b)), 1.01 * one_unit, 1.01 * other_unit, NEGLIGIBLE
+    )
 
 
 def _value_and_unit(text):
@@ -54,4 +67,6 @@ def _value_and_unit(text):
 
 
 _sanitize = IPyNbCell.sanitize
-IPyNbCell.sanitize = lambda cell, text: Output(_sanitize(cell, text)) if isinstance(text, str) else text
+IPyNbCell.sanitize = lambda cell, text: (
+    Output(_sanitize(cell, text)) if isinstance(text, str) else text
+)

@@ -1,4 +1,6 @@
-"""Sphinx's settings. The sources beside this file are written by `overparam site`; nothing is executed or fetched."""
+"""Sphinx's settings. The sources beside this file are written by `overparam site`; nothing is
+executed or fetched.
+"""
 
 import html
 import re
@@ -20,7 +22,9 @@ html_js_files = [("site.js", {"defer": "defer"})]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_show_search_summary = False  # it would fetch every page found, which a browser refuses for files
+html_show_search_summary = (
+    False  # it would fetch every page found, which a browser refuses for files
+)
 html_show_copyright = False
 html_theme_options = {
     "home_page_in_toc": True,
@@ -41,11 +45,17 @@ mathjax4_config = {"chtml": {"scale": 0.92}, "loader": {"load": ["ui/safe"]}}
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"  # formulas of what a notebook says, too
 nb_merge_streams = True
-nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None), ("html", "text/html", None)]
+nb_mime_priority_overrides = [
+    ("html", "application/vnd.jupyter.widget-view+json", None),
+    ("html", "text/html", None),
+]
 about = "Five theory papers on overparameterized neural networks, recomputed: claims, experiments, verdicts"
 myst_html_meta = {"description": about}
 myst_enable_extensions = ["amsmath", "dollarmath"]
-myst_disable_syntax = ["html_block", "html_inline"]  # notebooks are data: what looks like HTML is shown as it is
+myst_disable_syntax = [
+    "html_block",
+    "html_inline",
+]  # notebooks are data: what looks like HTML is shown as it is
 myst_dmath_double_inline = True
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # a notebook's own levels
@@ -57,10 +67,14 @@ toc_object_entries_show_parents = "hide"
 
 
 def setup(app):
-    """The extension only copies MathJax at the end: pages may be read side by side, though it does not say so."""
+    """The extension only copies MathJax at the end: pages may be read side by side, though it does
+    not say so.
+    """
     extension = app.extensions["sphinx-mathjax-offline"]
     extension.parallel_read_safe = extension.parallel_write_safe = True
-    app.set_html_assets_policy("always")  # formulas in titles of neighbours and in tables are not found by Sphinx
+    app.set_html_assets_policy(
+        "always"
+    )  # formulas in titles of neighbours and in tables are not found by Sphinx
     app.connect("html-page-context", escape_title, priority=900)  # after the theme's own
     app.connect("autodoc-process-docstring", plain_text)
 
@@ -72,7 +86,9 @@ def escape_title(app, page, template, context, doctree):
 
 
 def plain_text(app, what, name, obj, options, lines):
-    """Docstrings are plain text: only `code`, examples, indented parts and "argument: meaning" have a form."""
+    """Docstrings are plain text: only `code`, examples, indented parts and "argument: meaning" have
+    a form.
+    """
     given, lines[:], example = lines[:], [], False
     for line in given:
         before = lines[-1] if lines else ""
@@ -86,7 +102,9 @@ def plain_text(app, what, name, obj, options, lines):
 
 
 def literal(line):
-    """A line as reStructuredText that shows just these characters; what stands in backticks is code."""
+    """A line as reStructuredText that shows just these characters; what stands in backticks is
+    code.
+    """
     pieces = re.split(r"`([^`\s][^`]*)`", line)
     pieces[::2] = [re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text) for text in pieces[::2]]
     pieces[1::2] = [f"\\ ``{code}``\\ " for code in pieces[1::2]]

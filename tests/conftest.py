@@ -1,4 +1,6 @@
-"""Records of tests go to a folder of their own; where OVERPARAM_NO_SKIP is set, a skipped test fails the run."""
+"""Records of tests go to a folder of their own; where OVERPARAM_NO_SKIP is set, a skipped test
+fails the run.
+"""
 
 import os
 
@@ -7,7 +9,9 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def figures(tmp_path, monkeypatch):
-    """A folder for records; the library has the settings of the user's environment, so that tests find the data."""
+    """A folder for records; the library has the settings of the user's environment, so that tests
+    find the data.
+    """
     from ledger import paths, run
     from overparam import settings
 
@@ -23,4 +27,7 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
     if report.skipped and os.environ.get("OVERPARAM_NO_SKIP"):
-        report.outcome, report.longrepr = "failed", f"skipped where nothing may be: {report.longrepr[-1]}"
+        report.outcome, report.longrepr = (
+            "failed",
+            f"skipped where nothing may be: {report.longrepr[-1]}",
+        )

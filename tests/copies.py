@@ -12,22 +12,35 @@ from ledger.paths import ROOT
 
 
 class Copy:
-    """The project's code under `root`, with figures and logs of its own; `run(*words)` is the command line."""
+    """The project's code under `root`, with figures and logs of its own; `run(*words)` is the
+    command line.
+    """
 
     def __init__(self, root, seconds=120, **environment):
         self.root, self.seconds = root, seconds
-        self.figures, self.logs, self.notebooks = root / "figures", root / "logs", root / "notebooks"
-        shutil.copytree(ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        self.figures = root / "figures"
+        self.logs = root / "logs"
+        self.notebooks = root / "notebooks"
+        shutil.copytree(
+            ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+        )
         shutil.copy(ROOT / "Snakefile", root)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("OVERPARAM")}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("OVERPARAM")
+        }
         own = {"PYTHONPATH": str(root / "lib"), "OMP_NUM_THREADS": "1", "COLUMNS": "400"}
         self.environment = inherited | own | environment
 
     def start(self, *words, cwd=".", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "ledger.cli", *words], cwd=self.root / cwd, stdout=stdout, stderr=stderr,
-            env=self.environment | environment, text=True, preexec_fn=_hears_of_hangups,
-        )  # fmt: skip
+            [sys.executable, "-m", "ledger.cli", *words],
+            cwd=self.root / cwd,
+            stdout=stdout,
+            stderr=stderr,
+            env=self.environment | environment,
+            text=True,
+            preexec_fn=_hears_of_hangups,
+        )
 
     def run(self, *words, **environment):
         """(exit code, stdout, stderr) of a command."""
@@ -35,7 +48,10 @@ class Copy:
             try:
                 out, err = process.communicate(timeout=self.seconds)
             except subprocess.TimeoutExpired as error:
-                alive = [(other.pid, other.ppid(), other.status(), other.cmdline()) for other in self.processes()]
+                alive = [
+                    (other.pid, other.ppid(), other.status(), other.cmdline())
+                    for other in self.processes()
+                ]
                 process.kill()
                 raise AssertionError(f"it did not end, nor did {alive}") from error
         return process.returncode, out, err

@@ -1,10 +1,14 @@
-"""A toy claim in its two files, for the projects that tests make, and readers of what may be broken."""
+"""A toy claim in its two files, for the projects that tests make, and readers of what may be
+broken.
+"""
 
 import nbformat
 
 from overparam.errors import OverparamError
 
-PARAMETERS = 'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5\nword = "a"\nsizes = [1, 2]'
+PARAMETERS = (
+    'profile = "smoke"\nseed = 0\nwidth = 5\nseconds = 0.0\nrate = 0.5\nword = "a"\nsizes = [1, 2]'
+)
 REGISTERED = """title = "A toy"
 source = "Lemma 1"
 kind = "experiment"
@@ -21,7 +25,10 @@ def notebook(claim, body):
     """A notebook that computes `value`, and measures it, as JSON."""
     code = [f'from ledger.claim import Claim\nclaim = Claim("{claim}", globals())', body.strip()]
     code.append('claim.check("value", value)\nclaim.report()')
-    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate([PARAMETERS, *code])]
+    cells = [
+        nbformat.v4.new_code_cell(source, id=f"c{i}")
+        for i, source in enumerate([PARAMETERS, *code])
+    ]
     cells[0].metadata.tags = ["parameters"]
     return nbformat.writes(nbformat.v4.new_notebook(cells=cells))
 
@@ -40,7 +47,9 @@ def write(notebooks, claim, body, tables=""):
 
 
 def tried(read, *words):
-    """What a reader returns; None where it refuses with an error of ours, in two short lines that hold the words."""
+    """What a reader returns; None where it refuses with an error of ours, in two short lines that
+    hold the words.
+    """
     try:
         return read()
     except OverparamError as error:

@@ -1,4 +1,6 @@
-"""Run the batch: many notebooks side by side through Snakemake, on this machine or as jobs of a cluster."""
+"""Run the batch: many notebooks side by side through Snakemake, on this machine or as jobs of a
+cluster.
+"""
 
 import argparse
 import contextlib
@@ -20,16 +22,21 @@ from .errors import RunFailed
 from .runner import PATIENCE, within_limits, writable
 
 KILLED = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
-# Snakemake and its jobs end with the process that holds the other end of this shell's standard input, however it ends.
+# Snakemake and its jobs end with the process that holds the other end of this shell's standard
+# input, however it ends.
 TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'
 
 
 def run(profile, stems, cores, extra, on_event):
-    """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra` names its executor.
+    """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra`
+    names its executor.
 
-    cores: CPU cores, or jobs at once on a cluster (None: all); extra: further arguments for Snakemake.
-    `on_event` gets how each notebook ended, {claim, verdict or error, seconds}, and other lines as {text}.
-    Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are kept.
+    cores: CPU cores, or jobs at once on a cluster (None: all); extra: further arguments for
+    Snakemake.
+    `on_event` gets how each notebook ended, {claim, verdict or error, seconds}, and other lines as
+    {text}.
+    Returns the notebooks without a verdict. An interrupt stops all jobs; finished notebooks are
+    kept.
     """
     logs = {stem: paths.LOGS / "ended" / profile / f"{stem}.json" for stem in stems}
     within_limits()
@@ -38,14 +45,33 @@ def run(profile, stems, cores, extra, on_event):
     for log in logs.values():
         log.unlink(missing_ok=True)
     command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--directory", str(paths.ROOT),
-        "--keep-going", "--nolock", "--rerun-incomplete", "--forcerun", "notebook",
-        "--config", f"profile={profile}", f"claims={','.join(stems)}", *_where(extra, len(stems), cores), *extra,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(paths.ROOT / "Snakefile"),
+        "--directory",
+        str(paths.ROOT),
+        "--keep-going",
+        "--nolock",
+        "--rerun-incomplete",
+        "--forcerun",
+        "notebook",
+        "--config",
+        f"profile={profile}",
+        f"claims={','.join(stems)}",
+        *_where(extra, len(stems), cores),
+        *extra,
+    ]
     process = subprocess.Popen(
-        ["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, start_new_session=True, env=os.environ | _home(),
-    )  # fmt: skip
+        ["sh", "-c", TIED, "sh", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=os.environ | _home(),
+    )
     told, stopped = {}, threading.Event()
 
     def pass_on():
@@ -69,7 +95,9 @@ def run(profile, stems, cores, extra, on_event):
     if process.returncode == 0:
         return []
     if not any(log.exists() for log in logs.values()):
-        raise RunFailed("Snakemake could start no notebook; `--quiet host` after `--` shows its messages")
+        raise RunFailed(
+            "Snakemake could start no notebook; `--quiet host` after `--` shows its messages"
+        )
     for stem in logs.keys() - told.keys():
         killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
         on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
@@ -77,24 +105,44 @@ def run(profile, stems, cores, extra, on_event):
 
 
 def _where(extra, count, cores):
-    """Snakemake's arguments for the place: this machine's cores, or a cluster that may write to a slow file system."""
+    """Snakemake's arguments for the place: this machine's cores, or a cluster that may write to a
+    slow file system.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--executor", "-e", default="local")
     name = parser.parse_known_args(list(extra))[0].executor
     if name == "local":
         return ["--cores", str(cores or os.cpu_count()), "--resources", "gpu=1", "--quiet", "all"]
     if not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
-        raise ParameterError(f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment")
-    return ["--jobs", str(cores or count), "--retries", "3", "--latency-wait", "60", "--quiet", "host", "reason"]
+        raise ParameterError(
+            f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment"
+        )
+    return [
+        "--jobs",
+        str(cores or count),
+        "--retries",
+        "3",
+        "--latency-wait",
+        "60",
+        "--quiet",
+        "host",
+        "reason",
+    ]
 
 
 def _home():
-    """Another home and name for Snakemake, and another place for its cache, where there is none or it is read-only."""
+    """Another home and name for Snakemake, and another place for its cache, where there is none or
+    it is read-only.
+    """
     try:
         getpass.getuser()
         writable(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"))
     except (RunFailed, RuntimeError, KeyError, OSError):
-        return {"XDG_CACHE_HOME": str(paths.LOGS / "cache"), "HOME": str(paths.LOGS), "LOGNAME": str(os.getuid())}
+        return {
+            "XDG_CACHE_HOME": str(paths.LOGS / "cache"),
+            "HOME": str(paths.LOGS),
+            "LOGNAME": str(os.getuid()),
+        }
     return {}
 
 
@@ -106,13 +154,17 @@ def _tell(logs, told, on_event):
         except (FileNotFoundError, ValueError):  # not begun, or not ended
             continue
         known = told.get(stem, {})
-        if any(event.get(key) != known.get(key) for key in ("verdict", "error")):  # not each trial that fails alike
+        if any(
+            event.get(key) != known.get(key) for key in ("verdict", "error")
+        ):  # not each trial that fails alike
             told[stem] = event
             on_event(event)
 
 
 def _stop(process):
-    """Interrupt Snakemake and its jobs, which cancels those of a cluster as well; after a while end them by force."""
+    """Interrupt Snakemake and its jobs, which cancels those of a cluster as well; after a while end
+    them by force.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

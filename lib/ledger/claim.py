@@ -1,4 +1,5 @@
-"""The page's side of a claim: a notebook hands in what it measured, draws and says; the verdict is computed.
+"""The page's side of a claim: a notebook hands in what it measured, draws and says; the verdict is
+computed.
 
 A notebook opens one `Claim` per claim that it serves, and ends with `report()`, which writes
 `figures/<size>/<claim id>/` and shows the verdict.
@@ -37,9 +38,10 @@ _shown = weakref.WeakSet()  # figures that serve several claims are shown once
 class Claim:
     """The record of one claim, from its parameters to `result.json`.
 
-    `Claim("arora2019-fig1-spectrum-projections", globals())` validates the notebook's parameters and sets the seeds.
-    Where these are not those of the size, the record goes to a folder of its own in `figures/custom/`. Trainings save
-    themselves in `checkpoints`, which the report removes, and finished ones at desk and paper size in `runs`.
+    `Claim("arora2019-fig1-spectrum-projections", globals())` validates the notebook's parameters
+    and sets the seeds. Where these are not those of the size, the record goes to a folder of its
+    own in `figures/custom/`. Trainings save themselves in `checkpoints`, which the report removes,
+    and finished ones at desk and paper size in `runs`.
     """
 
     def __init__(self, claim_id, namespace):
@@ -56,8 +58,12 @@ class Claim:
         where = registry.folder(self.profile, self._changed)
         self.folder = Path(self._run.figures) / where / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / where / claim_id
-        self.runs = Path(self._run.finished or self.folder / "runs") if where in records.LONG else None
-        saved = [self.checkpoints.with_name(claim.id) for claim in registry.served(self.spec.page.id)]
+        self.runs = (
+            Path(self._run.finished or self.folder / "runs") if where in records.LONG else None
+        )
+        saved = [
+            self.checkpoints.with_name(claim.id) for claim in registry.served(self.spec.page.id)
+        ]
         saved += [self.runs] if self.runs else []
         self._resumed = any(any(place.rglob("*.safetensors")) for place in saved)
         self.device, self.seeds = prepared(self.parameters)
@@ -67,10 +73,14 @@ class Claim:
         self._data, self._said, self._unmet, self._conditions = [], [], [], None
 
     def _prepare_library(self):
-        """Check that the sources are those of the run, name them to checkpoints, and see that memory suffices."""
+        """Check that the sources are those of the run, name them to checkpoints, and see that
+        memory suffices.
+        """
         notebook = self.spec.page.notebook
         if self._run.sources and self._run.sources != fingerprints.settled(notebook):
-            raise ClaimError(f"{self.id}: sources were written to since its run began; run it again")
+            raise ClaimError(
+                f"{self.id}: sources were written to since its run began; run it again"
+            )
         settings.checkpoint_code = fingerprints.library(notebook)
         resources = registry.size_of(self.id, self.profile).resources
         without_gpu = self.device.type == "cpu" and resources.get("gpu")
@@ -86,7 +96,8 @@ class Claim:
         return dataset
 
     def metric(self, name, value, paper=None):
-        """Record a number, or a sample with one per seed, beside the paper's value; it decides nothing.
+        """Record a number, or a sample with one per seed, beside the paper's value; it decides
+        nothing.
 
         Raises ClaimError for anything but numbers.
         """
@@ -94,18 +105,24 @@ class Claim:
         self._metrics[name] = {**_measured(value, "mean"), "paper": printed}
 
     def keep(self, frame, name="runs"):
-        """Store a tidy pandas table with the record, and hand it back as stored: floats have six significant digits.
+        """Store a tidy pandas table with the record, and hand it back as stored: floats have six
+        significant digits.
 
-        It is `<name>.csv`, compressed to `<name>.csv.xz` above 300 kB. A named index becomes columns.
+        It is `<name>.csv`, compressed to `<name>.csv.xz` above 300 kB. A named index becomes
+        columns.
         Raises ClaimError for a cell that is neither a number, nor a word, nor a truth value.
         """
         if not _NAME.fullmatch(name) or {f"{name}.csv", f"{name}.csv.xz"} & self._files.keys():
-            raise ClaimError(f"{self.id}: a table has a name of its own in letters, digits, - and _, not {name!r}")
+            raise ClaimError(
+                f"{self.id}: a table has a name of its own in letters, digits, - and _, not {name!r}"
+            )
         frame = tidy(frame)
         try:
             text = frame.to_csv(index=False, lineterminator="\n").encode()
         except UnicodeEncodeError as error:
-            raise ClaimError(f"{self.id}: the table {name!r} holds words that no UTF-8 can hold") from error
+            raise ClaimError(
+                f"{self.id}: the table {name!r} holds words that no UTF-8 can hold"
+            ) from error
         if len(text) > LEGIBLE:
             self._files[f"{name}.csv.xz"] = lzma.compress(text)
         else:
@@ -113,20 +130,32 @@ class Claim:
         return frame
 
     def series(self, /, **arrays):
-        """Record plotted arrays, rounded to six significant digits, for `series.npz`. Raises ClaimError for objects."""
+        """Record plotted arrays, rounded to six significant digits, for `series.npz`. Raises
+        ClaimError for objects.
+        """
         for name, array in arrays.items():
             array = np.asarray(array)
-            reserved = name in ("file", "allow_pickle") or name.endswith(".npy") or not name.isprintable()
-            if reserved or array.dtype.kind not in "biufcU":  # else numpy would take a pickle, or lose the name
-                raise ClaimError(f"{self.id}: the series {name!r} of {array.dtype} cannot be stored")
+            reserved = (
+                name in ("file", "allow_pickle") or name.endswith(".npy") or not name.isprintable()
+            )
+            if (
+                reserved or array.dtype.kind not in "biufcU"
+            ):  # else numpy would take a pickle, or lose the name
+                raise ClaimError(
+                    f"{self.id}: the series {name!r} of {array.dtype} cannot be stored"
+                )
             self._series[name] = significant(array)
 
     def figure(self, fig, name):
-        """Draw a figure once: the picture that is shown is `<name>.png` of the record. It is closed then."""
+        """Draw a figure once: the picture that is shown is `<name>.png` of the record. It is closed
+        then.
+        """
         import matplotlib.pyplot as plt
 
         if not _NAME.fullmatch(name):
-            raise ClaimError(f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}")
+            raise ClaimError(
+                f"{self.id}: a figure is named in letters, digits, - and _, not {name!r}"
+            )
         content, panels = files.drawn(fig)
         self._files[f"{name}.png"], self._figures[f"{name}.png"] = content, panels
         if fig not in _shown:
@@ -145,40 +174,56 @@ class Claim:
         _show({"text/markdown": text, "text/plain": text})
 
     def require(self, condition, reason):
-        """Where a condition is not met, the claim is not tested at this size, for this reason: a sentence's middle."""
+        """Where a condition is not met, the claim is not tested at this size, for this reason: a
+        sentence's middle.
+        """
         if not condition:
             self._unmet.append(reason)
 
     def conditions(self, factor, text):
-        """State by which factor a theorem's worst condition is missed (met up to 1); text: which, with constants 1."""
+        """State by which factor a theorem's worst condition is missed (met up to 1); text: which,
+        with constants 1.
+        """
         self._conditions = {"factor": finite(factor), "text": text}
 
     def verify(self, name, value, holds):
-        """Raise ClaimError where our own number, or a sample's mean, does not satisfy `holds`, such as "<= 1e-9"."""
+        """Raise ClaimError where our own number, or a sample's mean, does not satisfy `holds`, such
+        as "<= 1e-9".
+        """
         satisfied, _ = rule.requirement(holds)
         found = _measured(value, "mean")["value"]
         if found is None or not satisfied(found):
-            raise ClaimError(f"{self.id}: our own computation is wrong: {name} is {found}, and {holds} was required")
+            raise ClaimError(
+                f"{self.id}: our own computation is wrong: {name} is {found}, and {holds} was required"
+            )
 
     def check(self, name, value):
         """Measure a registered check: `value` is a number, or a sample with one number per seed.
 
-        Of a sample the registered statistic is judged with its 95 % interval (`values.measured`): the check holds where
-        the whole interval satisfies it, fails where no point of it does, and is undecided otherwise. One that is
-        registered for other sizes is left out. Raises ClaimError for one that is not registered, or given twice.
+        Of a sample the registered statistic is judged with its 95 % interval (`values.measured`):
+        the check holds where the whole interval satisfies it, fails where no point of it does, and
+        is undecided otherwise. One that is registered for other sizes is left out. Raises
+        ClaimError for one that is not registered, or given twice.
         """
         check = next((check for check in self.spec.checks if check.name == name), None)
         if check is None:
             raise ClaimError(f"{self.id}: check {name!r} is not registered")
         if name in self._checks:
             raise ClaimError(f"{self.id}: check {name!r} is given twice")
-        row = {"name": name, "holds": check.holds, "statistic": check.statistic, "paper": check.paper}
+        row = {
+            "name": name,
+            "holds": check.holds,
+            "statistic": check.statistic,
+            "paper": check.paper,
+        }
         row |= _measured(value, check.statistic)
         row["outcome"] = check.outcome(row["value"], row["interval"])
         self._checks[name] = row
 
     def report(self):
-        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a check is missing."""
+        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a
+        check is missing.
+        """
         asked = [check.name for check in self.spec.asked(self.profile)]
         missing = [name for name in asked if name not in self._checks]
         if missing and not self._unmet:
@@ -187,7 +232,9 @@ class Claim:
         if self._changed:
             reference = {}
             with contextlib.suppress(ClaimError):  # an unreadable record costs no run
-                stored = records.load(self.id, self.profile, Path(self._run.references)) or {"checks": []}
+                stored = records.load(self.id, self.profile, Path(self._run.references)) or {
+                    "checks": []
+                }
                 reference = {row["name"]: row["value"] for row in stored["checks"]}
             rows = [row | {"reference": reference.get(row["name"])} for row in rows]
         outcomes = [] if self._unmet else [row["outcome"] for row in rows]
@@ -218,9 +265,14 @@ class Claim:
             "fingerprint": self._run.fingerprint,
         }
         self._write(record)
-        if self._run.fingerprint is None:  # nobody is there to keep the checkpoints until the whole run has ended well
+        if (
+            self._run.fingerprint is None
+        ):  # nobody is there to keep the checkpoints until the whole run has ended well
             files.forget(self.checkpoints)
-        shown = {"text/markdown": render.markdown(self.spec, record), "text/plain": render.plain(self.spec, record)}
+        shown = {
+            "text/markdown": render.markdown(self.spec, record),
+            "text/plain": render.plain(self.spec, record),
+        }
         _show(shown, {"ledger": {"report": self.id}})
 
     def _machine(self):
@@ -228,12 +280,16 @@ class Claim:
         import torch
 
         if self.device.type == "cuda":
-            peak, name = torch.cuda.max_memory_allocated(self.device), torch.cuda.get_device_name(self.device)
+            peak = torch.cuda.max_memory_allocated(self.device)
+            name = torch.cuda.get_device_name(self.device)
             return {"peak_bytes": peak, "device": name}
         fast = torch.backends.mkldnn.matmul.fp32_precision == "bf16"
         name = f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        return {"peak_bytes": peak, "device": name + (", float32 products by oneDNN" if fast else "")}
+        return {
+            "peak_bytes": peak,
+            "device": name + (", float32 products by oneDNN" if fast else ""),
+        }
 
     def _write(self, record):
         """Figures, tables and series first, result.json last."""

@@ -1,4 +1,6 @@
-"""The command line, `overparam`: list, show, run, figures, lab, new, freeze, outputs, refresh, site, diff, data."""
+"""The command line, `overparam`: list, show, run, figures, lab, new, freeze, outputs, refresh,
+site, diff, data.
+"""
 
 import ast
 import contextlib
@@ -24,9 +26,13 @@ from .run import Run, apply_environment
 
 app = typer.Typer(
     help="An executable companion to five papers on overparameterized neural networks.",
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-)  # fmt: skip
-data_app = typer.Typer(help="Data sets: what there is, and where it comes from.", no_args_is_help=True)
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(
+    help="Data sets: what there is, and where it comes from.", no_args_is_help=True
+)
 app.add_typer(data_app, name="data")
 
 Profile = Annotated[str, typer.Option(help=f"{', '.join(rule.SIZES[:-1])} or {rule.SIZES[-1]}.")]
@@ -34,14 +40,24 @@ Profile = Annotated[str, typer.Option(help=f"{', '.join(rule.SIZES[:-1])} or {ru
 
 @app.command("list")
 def list_(
-    paper: Annotated[list[str] | None, typer.Option(help="Only this paper, say arora2019; may be repeated.")] = None,
-    verdict: Annotated[str | None, typer.Option(help="Only this verdict, or those that begin like it.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Only what waits at this size, and what it declares.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: all claims and sizes, as JSON.")] = False,
+    paper: Annotated[
+        list[str] | None, typer.Option(help="Only this paper, say arora2019; may be repeated.")
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help="Only this verdict, or those that begin like it.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Only what waits at this size, and what it declares.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="For machines: all claims and sizes, as JSON.")
+    ] = False,
 ):
     """Show all claims with the verdict that counts: that of the largest size that was run."""
     if (paper or verdict) and (profile or as_json):
-        raise ParameterError("--paper and --verdict choose among the verdicts, not with --profile or --json")
+        raise ParameterError(
+            "--paper and --verdict choose among the verdicts, not with --profile or --json"
+        )
     if profile:
         _list_waiting(profile)
         return
@@ -56,7 +72,10 @@ def list_(
     for error in dict.fromkeys(state["error"] for state in states if "error" in state):
         print(f"error: {error}", file=sys.stderr)
     if any("*" in line.plain for line in lines):
-        print("* outdated: its code, checks or sizes have changed; `overparam figures` renews it", file=sys.stderr)
+        print(
+            "* outdated: its code, checks or sizes have changed; `overparam figures` renews it",
+            file=sys.stderr,
+        )
     print("`overparam show CLAIM`: what was found, its checks, its parameters", file=sys.stderr)
 
 
@@ -69,12 +88,16 @@ def _list_waiting(profile):
         begun = any((paths.LOGS / "checkpoints" / profile / page).glob("*.safetensors"))
         print(f"{page:<46} {_costs(resources)}{'; begun' if begun else ''}")
     total = sum(resources.get("minutes", 0) for resources in waiting.values())
-    print(f"{len(waiting)} of {len(pages)} notebooks wait at {profile} size, {total:g} minutes as declared")
+    print(
+        f"{len(waiting)} of {len(pages)} notebooks wait at {profile} size, {total:g} minutes as declared"
+    )
 
 
 @app.command("show")
 def show_(claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")]):
-    """Show one claim: what was found, its checks in words, its parameters, its figures, how to run it again."""
+    """Show one claim: what was found, its checks in words, its parameters, its figures, how to run
+    it again.
+    """
     print(show.shown(claim))
 
 
@@ -82,10 +105,18 @@ def show_(claim: Annotated[str, typer.Argument(help="A claim id of `overparam li
 def run(
     claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")],
     profile: Profile = "smoke",
-    p: Annotated[list[str] | None, typer.Option("-p", help="name=value: change one parameter.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads (default: the size's own number).")] = None,
-    dry_run: Annotated[bool, typer.Option(help="Show parameters, memory and minutes, and run nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
+    p: Annotated[
+        list[str] | None, typer.Option("-p", help="name=value: change one parameter.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads (default: the size's own number).")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option(help="Show parameters, memory and minutes, and run nothing.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON instead of the table.")
+    ] = False,
 ):
     """Run one claim's notebook and print its verdict."""
     overrides = dict(_assignment(text, claim) for text in p or [])
@@ -126,7 +157,9 @@ def run(
 
 
 def _assignment(text, claim):
-    """(name, value) of `name=value`, the value a Python literal, or a bare word where the parameter is a string."""
+    """(name, value) of `name=value`, the value a Python literal, or a bare word where the parameter
+    is a string.
+    """
     name, equals, value = text.partition("=")
     if not equals:
         raise ParameterError(f"-p takes name=value, not {text!r}")
@@ -149,7 +182,9 @@ def _costs(resources, device="cuda"):
 
 
 def _took(claim, profile, device):
-    """What the record of this size took, and on what, as far as it says something of this kind of device."""
+    """What the record of this size took, and on what, as far as it says something of this kind of
+    device.
+    """
     with contextlib.suppress(ClaimError):  # an unreadable one is what the run will replace
         record = records.load(claim, profile)
         if record and record["device"].startswith("CPU") == (device != "cuda"):
@@ -161,8 +196,12 @@ def _took(claim, profile, device):
 def figures(
     context: typer.Context,
     profile: Profile = "smoke",
-    claim: Annotated[list[str] | None, typer.Option(help="Only this claim (may be repeated).")] = None,
-    cores: Annotated[int | None, typer.Option(min=1, help="Notebooks side by side (default: all cores).")] = None,
+    claim: Annotated[
+        list[str] | None, typer.Option(help="Only this claim (may be repeated).")
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Notebooks side by side (default: all cores).")
+    ] = None,
 ):
     """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
     pages = records.pages(profile, claim or [])
@@ -170,7 +209,9 @@ def figures(
     for page in todo:
         for path in records.damaged(page, profile):
             print(f"{path} is not what its run wrote, and is made anew", file=sys.stderr)
-    print(f"{len(pages) - len(todo)} of {len(pages)} notebooks are up to date in {paths.FIGURES / profile}")
+    print(
+        f"{len(pages) - len(todo)} of {len(pages)} notebooks are up to date in {paths.FIGURES / profile}"
+    )
     if not todo:
         return
     if profile in records.LONG:
@@ -182,7 +223,10 @@ def figures(
         if "claim" in event:
             ended.add(event["claim"])
             word = event.get("verdict", "failed")
-            print(f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of {len(todo)})", flush=True)
+            print(
+                f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of {len(todo)})",
+                flush=True,
+            )
         if text := event.get("text", event.get("error")):
             print(text, flush=True)
 
@@ -197,14 +241,25 @@ def lab(context: typer.Context):
 
     print(f"preparing copies of the notebooks in {paths.LAB}", flush=True)
     for path in lab.prepare():
-        print(f"{paths.relative(path)} was edited, and its original has changed since; delete it to get that one")
+        print(
+            f"{paths.relative(path)} was edited, and its original has changed since; delete it to get that one"
+        )
     os.environ |= Run(figures=str(paths.LAB / "figures"), references=str(paths.FIGURES)).variables()
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(paths.LAB / lab.INDEX), *context.args])
+    os.execv(
+        sys.executable,
+        [sys.executable, "-m", "jupyterlab", str(paths.LAB / lab.INDEX), *context.args],
+    )
 
 
 @app.command()
-def new(claim: Annotated[str, typer.Argument(metavar="PAPER-ID", help="The new claim, such as du2019-thm31.")]):
-    """Begin a claim: a notebook and its registration, which run as they are; CONTRIBUTING.md says how to go on."""
+def new(
+    claim: Annotated[
+        str, typer.Argument(metavar="PAPER-ID", help="The new claim, such as du2019-thm31.")
+    ],
+):
+    """Begin a claim: a notebook and its registration, which run as they are; CONTRIBUTING.md says
+    how to go on.
+    """
     from . import new
 
     print(f"writing {claim}, and running it once", flush=True)
@@ -213,7 +268,9 @@ def new(claim: Annotated[str, typer.Argument(metavar="PAPER-ID", help="The new c
 
 
 @app.command()
-def outputs(claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None):
+def outputs(
+    claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (default: all).")] = None,
+):
     """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
     for page in filter(registry.is_as_stored, records.pages("smoke", claim or [])):
         runner.renew_outputs(page)
@@ -222,7 +279,9 @@ def outputs(claim: Annotated[list[str] | None, typer.Argument(help="Claim ids (d
 
 @app.command()
 def refresh():
-    """Bring what is written about the committed records up to date: executed notebooks, each paper's README."""
+    """Bring what is written about the committed records up to date: executed notebooks, each
+    paper's README.
+    """
     for size in records.COMMITTED:
         for page in records.pages(size):
             if records.executed(page, size).exists() and runner.refresh(page, size):
@@ -239,7 +298,9 @@ def freeze(paper: Annotated[str, typer.Argument(help="A paper's key, say arora20
 
 @app.command()
 def site(jobs: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 2):
-    """Build the site of all notebooks and verdicts from the committed records, in site/_build/html."""
+    """Build the site of all notebooks and verdicts from the committed records, in
+    site/_build/html.
+    """
     print(f"building the site in {paths.SITE / '_build'}, which takes minutes", flush=True)
     from .site.build import build
 
@@ -255,7 +316,9 @@ def diff(revision: Annotated[str, typer.Argument(help="A git revision, such as H
     for record, group in itertools.groupby(found, key=lambda c: f"{c.claim} at {c.profile}"):
         print(record)
         for c in group:
-            print(f"  {c.kind if c.kind == c.what else f'{c.kind} {c.what}'}: {c.before} -> {c.after}")
+            print(
+                f"  {c.kind if c.kind == c.what else f'{c.kind} {c.what}'}: {c.before} -> {c.after}"
+            )
     print(diff.summary(found, revision))
 
 
@@ -266,7 +329,9 @@ def data_list():
 
     for row in data.describe():
         size = "size not known" if row["MiB"] is None else f"{row['MiB']} MiB"
-        print(f"{row['name']:<18}  {row['available']}, {size}\n  {row['licence']}\n  {row['origin']}")
+        print(
+            f"{row['name']:<18}  {row['available']}, {size}\n  {row['licence']}\n  {row['origin']}"
+        )
 
 
 @data_app.command("fetch")
@@ -292,11 +357,15 @@ def _terminated(number, _):
 
 
 def main():
-    """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits with 130."""
+    """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits
+    with 130.
+    """
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not under nohup
         signal.signal(signal.SIGHUP, _terminated)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell has started us in the background
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where a shell has started us in the background
     try:
         apply_environment()
         code = app(standalone_mode=False)
@@ -318,7 +387,10 @@ def main():
             paths.LOGS.mkdir(exist_ok=True)
             (paths.LOGS / "crash.txt").write_text(trace)
             trace = f"the traceback is in {paths.LOGS / 'crash.txt'}"
-        print(f"error: {type(error).__name__}: {error}\nthis should not happen; {trace}", file=sys.stderr)
+        print(
+            f"error: {type(error).__name__}: {error}\nthis should not happen; {trace}",
+            file=sys.stderr,
+        )
         sys.exit(1)
 
 

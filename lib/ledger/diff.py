@@ -1,4 +1,6 @@
-"""What changed in the records since a git revision: verdicts, checks, numbers beyond their tolerance, figures."""
+"""What changed in the records since a git revision: verdicts, checks, numbers beyond their
+tolerance, figures.
+"""
 
 import io
 import subprocess
@@ -10,15 +12,17 @@ from overparam.errors import ParameterError
 
 from . import findings, paths, records, render
 
-# Relative changes up to these are the machine's: float64 results agree to eight digits between kinds of CPU, float32
-# trainings do not. A check that turns is a change whatever its size.
+# Relative changes up to these are the machine's: float64 results agree to eight digits between
+# kinds of CPU, float32 trainings do not. A check that turns is a change whatever its size.
 TOLERANCES = {"float64": 1e-6, "float32": 1e-3}
 COARSEST = 1e-2
 JUDGED = ("holds", "statistic", "outcome")  # a check with another one has changed
 
 
 class Change(NamedTuple):
-    """One difference of two records: what of which claim, and both sides as text; "" where there is none."""
+    """One difference of two records: what of which claim, and both sides as text; "" where there is
+    none.
+    """
 
     profile: str
     claim: str
@@ -29,7 +33,9 @@ class Change(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What one state of the tree holds: {(profile, claim): record}, {(profile, claim): {figure: PNG bytes}}."""
+    """What one state of the tree holds: {(profile, claim): record}, {(profile, claim): {figure: PNG
+    bytes}}.
+    """
 
     records: dict
     pictures: dict
@@ -38,12 +44,16 @@ class Records(NamedTuple):
 def at_revision(revision, root=None):
     """The Records committed at a git revision. Raises ParameterError where git knows none of it."""
     root = root or paths.ROOT
-    commit = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+    commit = (
+        _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+    )
     packed = _git(root, "archive", commit, "figures")
     if not packed:
         raise ParameterError(f"git knows no records of a revision {revision!r} in {root}")
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        return _records({m.name: archive.extractfile(m).read() for m in archive if m.isfile()}, revision)
+        return _records(
+            {m.name: archive.extractfile(m).read() for m in archive if m.isfile()}, revision
+        )
 
 
 def _git(root, *words):
@@ -87,7 +97,14 @@ def changes(old, new):
             if name not in now:
                 found.append(Change(*key, "figure", name, "drawn", ""))
             elif was.get(name) != now[name]:
-                found.append(Change(*key, "figure", name, *(("drawn", "redrawn") if name in was else ("", "drawn"))))
+                found.append(
+                    Change(
+                        *key,
+                        "figure",
+                        name,
+                        *(("drawn", "redrawn") if name in was else ("", "drawn")),
+                    )
+                )
     return found
 
 
@@ -104,8 +121,14 @@ def _changed_record(key, before, after):
             yield Change(*key, "check", name, *(_check_text(row) for row in (a, b)))
     for name in dict.fromkeys([*before["metrics"], *after["metrics"]]):
         a, b = (record["metrics"].get(name) for record in (before, after))
-        if a is None or b is None or any(_apart(a[side], b[side], tolerance) for side in ("value", "paper")):
-            yield Change(*key, "number", name, *(_number(row["value"]) if row else "" for row in (a, b)))
+        if (
+            a is None
+            or b is None
+            or any(_apart(a[side], b[side], tolerance) for side in ("value", "paper"))
+        ):
+            yield Change(
+                *key, "number", name, *(_number(row["value"]) if row else "" for row in (a, b))
+            )
 
 
 def _apart(a, b, tolerance):
@@ -126,7 +149,10 @@ def summary(found, revision):
     """One line that counts the changes by kind."""
     if not found:
         return f"no record has changed since {revision}"
-    counts = {kind: sum(c.kind == kind for c in found) for kind in ("claim", "verdict", "check", "number", "figure")}
+    counts = {
+        kind: sum(c.kind == kind for c in found)
+        for kind in ("claim", "verdict", "check", "number", "figure")
+    }
     words = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
     touched = len({(c.profile, c.claim) for c in found})
     return f"since {revision}: {words} changed, in {touched} record{'s' if touched > 1 else ''}"

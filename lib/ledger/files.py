@@ -9,12 +9,16 @@ KEPT = (".png", ".npz", ".csv", ".xz")  # suffixes of the files of a record besi
 
 
 def write_atomically(path, content):
-    """Write bytes under a temporary name beside `path`, then rename: a kill or a full disk leaves the old file."""
+    """Write bytes under a temporary name beside `path`, then rename: a kill or a full disk leaves
+    the old file.
+    """
     write_together({path: content})
 
 
 def write_together(contents):
-    """Write {path: bytes}: all under temporary names, then rename them in order: a full disk leaves all old files."""
+    """Write {path: bytes}: all under temporary names, then rename them in order: a full disk leaves
+    all old files.
+    """
     temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     try:
         for path, content in contents.items():
@@ -30,14 +34,18 @@ def write_together(contents):
 
 
 def remove_others(folder, names):
-    """Remove what earlier runs left in a record's folder: pictures, tables and series that are not named."""
+    """Remove what earlier runs left in a record's folder: pictures, tables and series that are not
+    named.
+    """
     for old in folder.iterdir():
         if old.suffix in KEPT and old.name not in names:
             old.unlink()
 
 
 def forget(checkpoints):
-    """Remove the checkpoints of a finished run from their folder; refused ones stay for whoever wants to see them."""
+    """Remove the checkpoints of a finished run from their folder; refused ones stay for whoever
+    wants to see them.
+    """
     for file in checkpoints.rglob("*.safetensors"):
         file.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # absent, or not empty
@@ -58,7 +66,9 @@ def drawn(fig):
         box = ax.get_tightbbox()
         if box is not None:  # the panel is visible
             left, lower, right, upper = (edge * dots / fig.dpi for edge in box.extents)
-            boxes.append([max(0, round(edge)) for edge in (left, height - upper, right, height - lower)])
+            boxes.append(
+                [max(0, round(edge)) for edge in (left, height - upper, right, height - lower)]
+            )
     return compact_png(content.getvalue()), boxes
 
 

@@ -1,4 +1,6 @@
-"""Where a result comes from: versions, machine, git revision, and a fingerprint of everything that it depends on."""
+"""Where a result comes from: versions, machine, git revision, and a fingerprint of everything that
+it depends on.
+"""
 
 import ast
 import hashlib
@@ -17,29 +19,49 @@ import overparam
 from . import paths
 
 PACKAGE = Path(overparam.__file__).resolve().parent
-VALUES = Path(__file__).with_name("values.py")  # of this package, the module that decides the values of a record
+VALUES = Path(__file__).with_name(
+    "values.py"
+)  # of this package, the module that decides the values of a record
 # These change no number: messages, the memory that may be used, and where files lie.
 NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.settings"}
 
 
 def versions():
     """Versions of Python and of the libraries that a number can depend on."""
-    libraries = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "mlxtend", "matplotlib", "seaborn")
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in libraries}
+    libraries = (
+        "torch",
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "pandas",
+        "mlxtend",
+        "matplotlib",
+        "seaborn",
+    )
+    return {"python": platform.python_version()} | {
+        name: importlib.metadata.version(name) for name in libraries
+    }
 
 
 def git_revision():
-    """The commit, with `-dirty` where files other than figures differ from it or are new; None outside a checkout."""
+    """The commit, with `-dirty` where files other than figures differ from it or are new; None
+    outside a checkout.
+    """
     commit = _git("rev-parse", "--short=12", "HEAD")
-    if commit is None or Path(_git("rev-parse", "--show-toplevel")).resolve() != paths.ROOT:  # another project's
+    if (
+        commit is None or Path(_git("rev-parse", "--show-toplevel")).resolve() != paths.ROOT
+    ):  # another project's
         return None
     changed = _git("status", "--porcelain", "--", ".", ":(exclude)figures")
     return commit + ("-dirty" if changed else "")
 
 
 def _git(*words):
-    command, others = ["git", "-C", str(paths.ROOT), *words], ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
-    environment = {name: value for name, value in os.environ.items() if name not in others}  # of a hook that runs us
+    command = ["git", "-C", str(paths.ROOT), *words]
+    others = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    environment = {
+        name: value for name, value in os.environ.items() if name not in others
+    }  # of a hook that runs us
     try:
         out = subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment)
     except (OSError, subprocess.TimeoutExpired):
@@ -50,9 +72,10 @@ def _git(*words):
 def fingerprint(notebook, parameters, deciding):
     """A digest of all that a notebook's record depends on, by content and not by file times.
 
-    parameters: the size's values; deciding: what decides of the checks (`registry.deciding`); the notebook's code; the
-    code of every module of the library that it imports, directly or through others; the registered data sets that
-    this code names. Prose, comments and docstrings do not count.
+    parameters: the size's values; deciding: what decides of the checks (`registry.deciding`); the
+    notebook's code; the code of every module of the library that it imports, directly or through
+    others; the registered data sets that this code names. Prose, comments and docstrings do not
+    count.
     """
     decided = json.dumps([parameters, deciding], sort_keys=True, default=str)
     code = [_notebook_code(notebook), _code(VALUES), *map(_code, modules(notebook).values())]
@@ -62,7 +85,9 @@ def fingerprint(notebook, parameters, deciding):
 
 
 def library(notebook):
-    """A digest of the library alone, as far as a notebook imports it: trainings go on while it stays the same."""
+    """A digest of the library alone, as far as a notebook imports it: trainings go on while it
+    stays the same.
+    """
     return _digest(map(_code, modules(notebook).values()))
 
 
@@ -77,21 +102,28 @@ def refresh():
 
 
 def state(notebook):
-    """A digest of where all sources lie and when each was written last: whether somebody writes while they are read."""
-    registered, package = notebook.parent.glob("*.toml"), [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
+    """A digest of where all sources lie and when each was written last: whether somebody writes
+    while they are read.
+    """
+    registered = notebook.parent.glob("*.toml")
+    package = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
     files = sorted([notebook, VALUES, *registered, *package])
     return _digest(f"{file} {file.stat().st_ctime_ns} {file.stat().st_ino}" for file in files)
 
 
 def settled(notebook):
-    """The `state` once all modules that a notebook uses are imported: what is written later changes nothing."""
+    """The `state` once all modules that a notebook uses are imported: what is written later changes
+    nothing.
+    """
     for module in modules(notebook):
         importlib.import_module(module)
     return state(notebook)
 
 
 def modules(notebook):
-    """{dotted name: file} of the library's modules that a notebook imports, directly or through others, sorted."""
+    """{dotted name: file} of the library's modules that a notebook imports, directly or through
+    others, sorted.
+    """
     found, waiting = {}, [*_imports(_notebook_code(notebook), "")]
     while waiting:
         name = waiting.pop()
@@ -104,7 +136,9 @@ def modules(notebook):
 
 @cache
 def _imports(code, package):
-    """Names of the library's modules that a piece of code imports, with the packages around them."""
+    """Names of the library's modules that a piece of code imports, with the packages around
+    them.
+    """
     names = set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
@@ -128,7 +162,11 @@ def _notebook_code(notebook):
     """The code of a notebook without the cell of parameters, comments and docstrings."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    sources = ["".join(cell["source"]) for cell in code if "parameters" not in cell["metadata"].get("tags", [])]
+    sources = [
+        "".join(cell["source"])
+        for cell in code
+        if "parameters" not in cell["metadata"].get("tags", [])
+    ]
     return _stripped("\n".join(sources))
 
 
@@ -141,7 +179,10 @@ def _code(file):
 def _stripped(source):
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             node.body = node.body[1:] or [ast.Pass()]
     return ast.unparse(tree)
 

@@ -1,4 +1,6 @@
-"""Copies of the notebooks to work in: what is edited, run and saved there is never the reference."""
+"""Copies of the notebooks to work in: what is edited, run and saved there is never the
+reference.
+"""
 
 import shutil
 
@@ -8,7 +10,11 @@ from . import paths, records, registry, show
 from .markup import with_formulas
 
 INDEX = "index.ipynb"
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}  # without it JupyterLab asks
+KERNEL = {
+    "display_name": "Python 3",
+    "language": "python",
+    "name": "python3",
+}  # without it JupyterLab asks
 ABOUT = """# Notebooks
 
 These are copies in `lab/`: change what you like, run all cells, save. The reference is what `notebooks/` holds, and
@@ -20,7 +26,8 @@ original."""
 
 
 def prepare():
-    """Bring the copies in `lab/` up to date, and their index; return the edited ones whose original has changed since.
+    """Bring the copies in `lab/` up to date, and their index; return the edited ones whose original
+    has changed since.
 
     A copy that differs from what was copied is somebody's work, and is left alone.
     """
@@ -54,7 +61,12 @@ def _contents():
         word, _, size = show.verdict_of(row["sizes"])
         place = claim.page.notebook.relative_to(paths.NOTEBOOKS)
         verdict = f"{word} ({size})" if size else word
-        lists.setdefault(claim.paper, []).append(f"- [{with_formulas(claim.title)}]({place}): {verdict}")
-    texts = ["\n".join([f"## {show.about_paper(paper)[1]}", "", *lines]) for paper, lines in lists.items()]
+        lists.setdefault(claim.paper, []).append(
+            f"- [{with_formulas(claim.title)}]({place}): {verdict}"
+        )
+    texts = [
+        "\n".join([f"## {show.about_paper(paper)[1]}", "", *lines])
+        for paper, lines in lists.items()
+    ]
     others = [f"- [{path.stem}]({path.name})" for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))]
     return [*texts, "\n".join(["## To try", "", *others])] if others else texts

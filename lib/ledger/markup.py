@@ -5,25 +5,46 @@ import re
 
 from markupsafe import Markup
 
-_SPECIAL = re.compile(r"([!-/:-@\[-`{-~])")  # ASCII punctuation, which a backslash makes literal in Markdown
+_SPECIAL = re.compile(
+    r"([!-/:-@\[-`{-~])"
+)  # ASCII punctuation, which a backslash makes literal in Markdown
 _DIRECTIVE = re.compile(r"(`{3,}|~{3,})(?=[ \t]*\{)")
 _FORMULA = re.compile(r"\$([^$]+)\$")
-_LATEX = {"le": "<=", "ge": ">=", "pm": "+-", "to": "->", "cdot": "*", "times": "x", "top": "T", "infty": "inf"}
-_LATEX |= dict.fromkeys(("mathbb", "mathcal", "mathrm", "text", "left", "right", "operatorname", "bar", "hat"), "")
+_LATEX = {
+    "le": "<=",
+    "ge": ">=",
+    "pm": "+-",
+    "to": "->",
+    "cdot": "*",
+    "times": "x",
+    "top": "T",
+    "infty": "inf",
+}
+_LATEX |= dict.fromkeys(
+    ("mathbb", "mathcal", "mathrm", "text", "left", "right", "operatorname", "bar", "hat"), ""
+)
 _ARGUMENT = r"\s*(\{(?:[^{}]|\{[^{}]*\})*\}|\w)"
 
 
 def plain(text):
-    """A sentence without its Markdown, formulas as a terminal can show them: <= for \\le, 1/2 for \\tfrac12."""
+    """A sentence without its Markdown, formulas as a terminal can show them: <= for \\le, 1/2 for
+    \\tfrac12.
+    """
     return _unmarked(_FORMULA.sub(lambda found: _spelled(found[1]), text)).replace("$", "")
 
 
 def _spelled(tex):
-    tex = re.sub(rf"\\[dt]?frac{_ARGUMENT}{_ARGUMENT}", lambda found: f"{_atom(found[1])}/{_atom(found[2])}", tex)
+    tex = re.sub(
+        rf"\\[dt]?frac{_ARGUMENT}{_ARGUMENT}",
+        lambda found: f"{_atom(found[1])}/{_atom(found[2])}",
+        tex,
+    )
     tex = re.sub(rf"\\sqrt{_ARGUMENT}", lambda found: f" sqrt({found[1]})", tex)
     tex = re.sub(rf"\^{_ARGUMENT}", lambda found: f"^{_atom(found[1])}", tex)
     tex = re.sub(r"\\([a-zA-Z]+)", lambda found: f" {_LATEX.get(found[1], found[1])} ", tex)
-    tex = re.sub(r"\s+", " ", re.sub(r"\\[,;! ]", " ", tex).translate(str.maketrans("", "", "{}\\")))
+    tex = re.sub(
+        r"\s+", " ", re.sub(r"\\[,;! ]", " ", tex).translate(str.maketrans("", "", "{}\\"))
+    )
     return re.sub(r"(?<=[(\[/^]) | (?=[()\],/^_])", "", tex).strip()
 
 
@@ -40,12 +61,16 @@ def typeset(text):
     """A sentence without its Markdown as HTML, its formulas for MathJax."""
     parts = _FORMULA.split(text)  # every second one a formula
     parts[::2] = [html.escape(_unmarked(words)) for words in parts[::2]]
-    parts[1::2] = [f'<span class="math notranslate">\\({html.escape(tex)}\\)</span>' for tex in parts[1::2]]
+    parts[1::2] = [
+        f'<span class="math notranslate">\\({html.escape(tex)}\\)</span>' for tex in parts[1::2]
+    ]
     return Markup("".join(parts))
 
 
 def with_formulas(text):
-    """Text on one line as Markdown that shows just these characters, except that formulas stay formulas."""
+    """Text on one line as Markdown that shows just these characters, except that formulas stay
+    formulas.
+    """
     parts = _FORMULA.split(" ".join(text.split()))
     parts[::2] = [_SPECIAL.sub(r"\\\1", words) for words in parts[::2]]
     parts[1::2] = [f"${tex}$" for tex in parts[1::2]]
@@ -53,7 +78,9 @@ def with_formulas(text):
 
 
 def raw(html):
-    """An HTML fragment as a MyST directive, in a fence longer than any in it: templates do not escape backticks."""
+    """An HTML fragment as a MyST directive, in a fence longer than any in it: templates do not
+    escape backticks.
+    """
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
     return f"{fence}{{raw}} html\n{html}\n{fence}\n"
 

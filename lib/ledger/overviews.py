@@ -1,4 +1,6 @@
-"""`notebooks/<paper>/README.md`: a paper's overview, and all its claims with figure, finding and verdict."""
+"""`notebooks/<paper>/README.md`: a paper's overview, and all its claims with figure, finding and
+verdict.
+"""
 
 import re
 
@@ -19,7 +21,9 @@ intervals over draws of data and weights.
 
 
 def write():
-    """Write all overviews and the totals of the project's README; return the paths of those that have changed."""
+    """Write all overviews and the totals of the project's README; return the paths of those that
+    have changed.
+    """
     changed = []
     for path, text in texts().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -35,7 +39,10 @@ def texts():
     for entry in loaded:
         papers.setdefault(entry.claim.paper, []).append(entry)
     quoted = _Quotes(loaded)
-    made = {paths.NOTEBOOKS / paper / "README.md": _overview(paper, own, quoted) for paper, own in papers.items()}
+    made = {
+        paths.NOTEBOOKS / paper / "README.md": _overview(paper, own, quoted)
+        for paper, own in papers.items()
+    }
     readme = paths.ROOT / "README.md"
     totals = f"\n{_totals(papers)}\n\n"
     made[readme] = TOTALS.sub(lambda _: totals, readme.read_text(encoding="utf-8"))
@@ -44,14 +51,28 @@ def texts():
 
 def _totals(papers):
     """A table: for each paper how many experiments and theorems have which verdict."""
-    lines = ["| paper | experiments | theorems, where measured | theorems, as printed | our own claims |"]
+    lines = [
+        "| paper | experiments | theorems, where measured | theorems, as printed | our own claims |"
+    ]
     lines.append("|---|---|---|---|---|")
     for paper, own in papers.items():
-        verdicts = {kind: [entry.verdict for entry in own if entry.claim.kind == kind] for kind in show.KINDS}
-        counted = {kind: show.counted(words, show.COLOURS) or "–" for kind, words in verdicts.items()}
+        verdicts = {
+            kind: [entry.verdict for entry in own if entry.claim.kind == kind]
+            for kind in show.KINDS
+        }
+        counted = {
+            kind: show.counted(words, show.COLOURS) or "–" for kind, words in verdicts.items()
+        }
         printed = [entry.claim.printed for entry in own if entry.claim.printed]
-        cells = [f"[{show.about_paper(paper)[0]}](notebooks/{paper}/README.md)", counted["experiment"]]
-        cells += [counted["theorem"], show.counted(printed, registry.PRINTED) or "–", counted["ours"]]
+        cells = [
+            f"[{show.about_paper(paper)[0]}](notebooks/{paper}/README.md)",
+            counted["experiment"],
+        ]
+        cells += [
+            counted["theorem"],
+            show.counted(printed, registry.PRINTED) or "–",
+            counted["ours"],
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -64,15 +85,24 @@ def _overview(paper, own, quoted):
     for kind, (_, many) in show.KINDS.items():
         rows = [_row(entry) for entry in own if entry.claim.kind == kind]
         if rows:
-            head = [f"### {many.capitalize()}", "", "| figure | claim and finding | verdict |", "|---|---|---|"]
+            head = [
+                f"### {many.capitalize()}",
+                "",
+                "| figure | claim and finding | verdict |",
+                "|---|---|---|",
+            ]
             parts.append("\n".join([*head, *rows]))
     if (paths.NOTEBOOKS / "errata" / f"{paper}.md").exists():
-        parts.append(f"What in the paper does not follow as printed: [errata](../errata/{paper}.md).")
+        parts.append(
+            f"What in the paper does not follow as printed: [errata](../errata/{paper}.md)."
+        )
     return "\n\n".join(parts) + "\n"
 
 
 def _row(entry):
-    """A claim's row: its first figure, its title and finding, and its verdict, with links to page and reference."""
+    """A claim's row: its first figure, its title and finding, and its verdict, with links to page
+    and reference.
+    """
     claim, version = entry.claim, entry.best
     picture, words, verdict = "", f"**{_cell(claim.title)}**", f"**{entry.verdict}**"
     links = [f"[page]({claim.page.notebook.name})", f"[registered]({claim.page.file.name})"]
@@ -89,7 +119,9 @@ def _row(entry):
 
 
 def _reference(entry):
-    """The folder of the records of the size that counts, and the executed notebook, as an overview links to them."""
+    """The folder of the records of the size that counts, and the executed notebook, as an overview
+    links to them.
+    """
     folder = f"../../figures/{entry.best.size}"
     return folder, f"{folder}/{entry.claim.page.id}/notebook.ipynb"
 

@@ -1,4 +1,6 @@
-"""Parameters of a notebook: the literals of its `parameters` cell, and the validation of whatever overrides them."""
+"""Parameters of a notebook: the literals of its `parameters` cell, and the validation of whatever
+overrides them.
+"""
 
 import ast
 import copy
@@ -15,11 +17,15 @@ from .errors import ClaimError
 
 
 def notebook_parameters(path):
-    """{name: literal} of a notebook's cell tagged `parameters`. Raises ClaimError where it holds anything else."""
+    """{name: literal} of a notebook's cell tagged `parameters`. Raises ClaimError where it holds
+    anything else.
+    """
     try:
         return copy.deepcopy(_literals(path.read_text(encoding="utf-8")))
     except Exception as error:  # MemoryError too: what a parser raises for nested brackets
-        raise ClaimError(f"{path.name}: no readable cell of literals tagged 'parameters' ({error})") from error
+        raise ClaimError(
+            f"{path.name}: no readable cell of literals tagged 'parameters' ({error})"
+        ) from error
 
 
 @cache
@@ -36,50 +42,75 @@ def _literals(notebook):
 def _cell(notebook):
     """The source of the cell of parameters, of a notebook's text."""
     cells = json.loads(notebook)["cells"]
-    (source,) = ["".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    (source,) = [
+        "".join(cell["source"])
+        for cell in cells
+        if "parameters" in cell["metadata"].get("tags", [])
+    ]
     return source
 
 
 def _is_parameter(value):
     if isinstance(value, list):
-        return bool(value) and all(type(item) is type(value[0]) and _is_parameter(item) for item in value)
+        return bool(value) and all(
+            type(item) is type(value[0]) and _is_parameter(item) for item in value
+        )
     return type(value) in (bool, int, float, str)
 
 
 def comments(path):
-    """{name: what the comment behind its literal says}: what a notebook's parameter is, and the paper's value."""
+    """{name: what the comment behind its literal says}: what a notebook's parameter is, and the
+    paper's value.
+    """
     text = _cell(path.read_text(encoding="utf-8"))
     lines = [line.encode() for line in text.split("\n")]  # the parser counts bytes
-    ends = {node.targets[0].id: lines[node.end_lineno - 1][node.end_col_offset :] for node in ast.parse(text).body}
+    ends = {
+        node.targets[0].id: lines[node.end_lineno - 1][node.end_col_offset :]
+        for node in ast.parse(text).body
+    }
     return {name: rest.decode().strip("# ") for name, rest in ends.items()}
 
 
 def near(word, words):
-    """`did you mean ...?`, with the one or two words that are most like it; empty where there is none."""
+    """`did you mean ...?`, with the one or two words that are most like it; empty where there is
+    none.
+    """
     found = difflib.get_close_matches(word, words, n=2, cutoff=0.5)
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 def validated(given, defaults, ranges):
-    """The given parameters, each of the type of its default and in its range. Raises ParameterError otherwise."""
+    """The given parameters, each of the type of its default and in its range. Raises ParameterError
+    otherwise.
+    """
     for name in given:
         if name not in defaults:
             words = f"{near(name, defaults)} there are {', '.join(defaults)}".strip()
             raise ParameterError(f"unknown parameter {name!r}; {words}")
-    return {name: _typed(name, value, defaults[name], ranges.get(name)) for name, value in given.items()}
+    return {
+        name: _typed(name, value, defaults[name], ranges.get(name)) for name, value in given.items()
+    }
 
 
 def _typed(name, value, default, allowed):
     if isinstance(default, list):
         if not isinstance(value, list) or not value:
-            raise ParameterError(f"{name} must be a non-empty list like {default}, not {reprlib.repr(value)}")
+            raise ParameterError(
+                f"{name} must be a non-empty list like {default}, not {reprlib.repr(value)}"
+            )
         return [_typed(f"{name}[{i}]", item, default[0], allowed) for i, item in enumerate(value)]
-    if type(value) is int and abs(value) > (sys.float_info.max if isinstance(default, float) else 2**53):
-        raise ParameterError(f"{name} is an integer of {value.bit_length()} bits, more than can be computed with")
+    if type(value) is int and abs(value) > (
+        sys.float_info.max if isinstance(default, float) else 2**53
+    ):
+        raise ParameterError(
+            f"{name} is an integer of {value.bit_length()} bits, more than can be computed with"
+        )
     if isinstance(default, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(default):
-        raise ParameterError(f"{name} must be {type(default).__name__} like {default!r}, not {reprlib.repr(value)}")
+        raise ParameterError(
+            f"{name} must be {type(default).__name__} like {default!r}, not {reprlib.repr(value)}"
+        )
     _in_range(name, value, allowed)
     return value
 
@@ -94,7 +125,9 @@ def _in_range(name, value, allowed):
     if isinstance(value, bool | str):
         return
     least = -math.inf if isinstance(value, float) else 0 if name.endswith("seed") else 1
-    most = 2**32 - 1 if name.endswith("seed") else math.inf  # what all generators take, and products with it as well
+    most = (
+        2**32 - 1 if name.endswith("seed") else math.inf
+    )  # what all generators take, and products with it as well
     low, high = allowed or (least, most)
     if not low <= value <= high:
         wanted = f"at least {low}" if high == math.inf else f"in [{low}, {high}]"

@@ -17,7 +17,9 @@ LAB = ROOT / "lab"
 
 
 def for_sockets():
-    """A temporary folder whose name leaves room in the hundred bytes that the address of a socket may have."""
+    """A temporary folder whose name leaves room in the hundred bytes that the address of a socket
+    may have.
+    """
     folder = tempfile.gettempdir()
     return folder if len(os.fsencode(folder)) <= 70 else "/tmp"
 

@@ -1,4 +1,6 @@
-"""Stored records: reading them, whether they are what the present sources give, and whether anybody touched them."""
+"""Stored records: reading them, whether they are what the present sources give, and whether anybody
+touched them.
+"""
 
 import json
 import re
@@ -11,12 +13,15 @@ from .parameters import notebook_parameters, validated
 
 COMMITTED = rule.SIZES[1:]  # whose records are kept in the repository
 LONG = ("desk", "paper")  # sizes whose runs take hours
-_FILE = re.compile(r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII)  # names are parts of addresses
+_FILE = re.compile(
+    r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII
+)  # names are parts of addresses
 _ALL_VERDICTS = {rule.NOT_TESTED}.union(*rule.VERDICTS.values())
 
 
 def plan(claim_id, size, overrides=None):
-    """(Claim, parameters, folder) of a run; the folder is the size, with other values one of `custom`.
+    """(Claim, parameters, folder) of a run; the folder is the size, with other values one of
+    `custom`.
 
     Raises ParameterError for a parameter that is unknown, of the wrong type or out of its range.
     """
@@ -37,17 +42,23 @@ def fingerprint(claim_id, size, overrides=None):
     try:
         return fingerprints.fingerprint(notebook, settings, registry.deciding(claim.page.id))
     except Exception as error:  # MemoryError too: what a parser raises for nested brackets
-        raise ClaimError(f"{notebook}, or what it imports of the library, is not readable code: {error}") from error
+        raise ClaimError(
+            f"{notebook}, or what it imports of the library, is not readable code: {error}"
+        ) from error
 
 
 def load(claim_id, folder, figures=None):
-    """The record of a claim in a folder such as "laptop", or None. Raises ClaimError where it is not readable."""
+    """The record of a claim in a folder such as "laptop", or None. Raises ClaimError where it is
+    not readable.
+    """
     path = (figures or paths.FIGURES) / folder / claim_id / "result.json"
     return parsed(path.read_bytes(), path) if path.exists() else None
 
 
 def parsed(content, place):
-    """The record in the bytes of a file. Raises ClaimError, naming the place, where they are none."""
+    """The record in the bytes of a file. Raises ClaimError, naming the place, where they are
+    none.
+    """
     try:
         return complete(json.loads(content))
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -56,7 +67,9 @@ def parsed(content, place):
 
 
 def complete(record):
-    """The record, if it has what is shown of records. Raises ValueError, LookupError or TypeError otherwise."""
+    """The record, if it has what is shown of records. Raises ValueError, LookupError or TypeError
+    otherwise.
+    """
     if record["verdict"] not in _ALL_VERDICTS:
         raise ValueError(f"its verdict is {record['verdict']!r}")
     for row in record["checks"]:
@@ -70,7 +83,17 @@ def complete(record):
     for name in record["figures"]:
         if not _FILE.fullmatch(name):
             raise ValueError(f"a figure is named {name!r}")
-    for name in ("parameters", "unmet", "conditions", "said", "tables", "seeds", "data", "device", "date"):
+    for name in (
+        "parameters",
+        "unmet",
+        "conditions",
+        "said",
+        "tables",
+        "seeds",
+        "data",
+        "device",
+        "date",
+    ):
         record[name]
     json.dumps(record, ensure_ascii=False).encode()
     return record
@@ -79,20 +102,30 @@ def complete(record):
 def kept(claim_id, size, figures):
     """Names of what is kept of a claim beside its notebook: record, pictures, tables, series."""
     folder = figures / size / claim_id
-    return [file.name for file in sorted(folder.iterdir()) if _FILE.fullmatch(file.name) and not file.is_symlink()]
+    return [
+        file.name
+        for file in sorted(folder.iterdir())
+        if _FILE.fullmatch(file.name) and not file.is_symlink()
+    ]
 
 
 def stale(claim_id, size):
-    """Whether a run's records are absent, unreadable, damaged, without their notebook, or made from other sources."""
+    """Whether a run's records are absent, unreadable, damaged, without their notebook, or made from
+    other sources.
+    """
     return outdated(claim_id, size) or bool(damaged(claim_id, size))
 
 
 def outdated(claim_id, size):
-    """Whether a run's records are absent, unreadable, without their notebook, or made from other sources."""
+    """Whether a run's records are absent, unreadable, without their notebook, or made from other
+    sources.
+    """
     page = registry.claim(claim_id).page
     wanted = fingerprint(claim_id, size)
     try:
-        made_from = {(load(claim.id, size) or {}).get("fingerprint") for claim in registry.served(page.id)}
+        made_from = {
+            (load(claim.id, size) or {}).get("fingerprint") for claim in registry.served(page.id)
+        }
     except ClaimError:
         return True
     return made_from != {wanted} or not executed(page.id, size).exists()
@@ -112,8 +145,15 @@ def damaged(claim_id, size, figures=None):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if not references.is_sealed(notebook):
             return [path]
-        wrote = {path.parents[1] / name: sha for name, sha in notebook["metadata"]["overparam"]["outputs"].items()}
-        return [file for file, sha in wrote.items() if not file.is_file() or files.sha256(file.read_bytes()) != sha]
+        wrote = {
+            path.parents[1] / name: sha
+            for name, sha in notebook["metadata"]["overparam"]["outputs"].items()
+        }
+        return [
+            file
+            for file, sha in wrote.items()
+            if not file.is_file() or files.sha256(file.read_bytes()) != sha
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return [path]
 
@@ -132,9 +172,11 @@ def has_size(claim_id, size):
 
 
 def counting(states):
-    """The size whose verdict counts, of {size that was run: whether its record is outdated} by growing size.
+    """The size whose verdict counts, of {size that was run: whether its record is outdated} by
+    growing size.
 
-    The largest of the present sources, else the largest; smoke where nothing larger was run. None where nothing was.
+    The largest of the present sources, else the largest; smoke where nothing larger was run. None
+    where nothing was.
     """
     run = [size for size in states if size != "smoke"] or list(states)
     current = [size for size in run if not states[size]]
@@ -142,11 +184,15 @@ def counting(states):
 
 
 def overview(claim_ids=()):
-    """One row per claim (default: all): claim, paper, kind, title, source, page, and the state of each size."""
+    """One row per claim (default: all): claim, paper, kind, title, source, page, and the state of
+    each size.
+    """
     rows = []
     for claim in map(registry.claim, claim_ids or registry.registry()):
         row = {name: getattr(claim, name) for name in ("paper", "kind", "title", "source")}
-        states = {size: _state(claim.id, size) for size in rule.SIZES if claim.page.notebook.exists()}
+        states = {
+            size: _state(claim.id, size) for size in rule.SIZES if claim.page.notebook.exists()
+        }
         rows.append({"claim": claim.id, **row, "page": claim.page.id, "sizes": states})
     return rows
 
@@ -157,7 +203,10 @@ def _state(claim_id, size):
         return {"verdict": None, "stale": None}
     try:
         stored, wrong = load(claim_id, size), damaged(claim_id, size)
-        state = {"verdict": stored and stored["verdict"], "stale": bool(wrong) or outdated(claim_id, size)}
+        state = {
+            "verdict": stored and stored["verdict"],
+            "stale": bool(wrong) or outdated(claim_id, size),
+        }
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
     if wrong:

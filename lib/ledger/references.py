@@ -1,4 +1,6 @@
-"""Executed notebooks that are kept: the page as it reads today, with the outputs and pictures of its run."""
+"""Executed notebooks that are kept: the page as it reads today, with the outputs and pictures of
+its run.
+"""
 
 import json
 
@@ -11,14 +13,20 @@ def text(notebook):
 
 
 def composed(executed, page, claims):
-    """An executed notebook with the page's present prose, each claim's finding, and today's words for its checks.
+    """An executed notebook with the page's present prose, each claim's finding, and today's words
+    for its checks.
 
-    executed, page: notebooks as of json.loads; claims: (Claim, record, finding) of those that the run serves. Where the
-    page has another number of code cells today, its prose no longer fits, and only findings and checks are renewed.
+    executed, page: notebooks as of json.loads; claims: (Claim, record, finding) of those that the
+    run serves. Where the page has another number of code cells today, its prose no longer fits, and
+    only findings and checks are renewed.
     """
     ran = [_with_words(cell, claims) for cell in executed["cells"]]
     injected = [cell for cell in ran if "injected-parameters" in _tags(cell)]
-    code = [cell for cell in ran if cell["cell_type"] == "code" and "injected-parameters" not in _tags(cell)]
+    code = [
+        cell
+        for cell in ran
+        if cell["cell_type"] == "code" and "injected-parameters" not in _tags(cell)
+    ]
     if len(code) == sum(cell["cell_type"] == "code" for cell in page["cells"]):
         cells = []
         for cell in page["cells"]:
@@ -27,11 +35,17 @@ def composed(executed, page, claims):
     else:
         cells = [cell for cell in ran if "finding" not in _tags(cell)]
     found = [
-        {"cell_type": "markdown", "metadata": {"tags": ["finding"]}, "source": f"**In short.** {finding}"}
+        {
+            "cell_type": "markdown",
+            "metadata": {"tags": ["finding"]},
+            "source": f"**In short.** {finding}",
+        }
         for _, _, finding in claims
     ]
     cells = [cells[0], *found, *cells[1:]]
-    cells = [{**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)]  # those of the two had ids of their own
+    cells = [
+        {**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)
+    ]  # those of the two had ids of their own
     return {**executed, "cells": cells}
 
 
@@ -48,7 +62,10 @@ def _with_words(cell, claims):
         reported = output.get("metadata", {}).get("ledger", {}).get("report")
         for claim, record, _ in claims:
             if claim.id == reported:
-                shown = {"text/markdown": render.markdown(claim, record), "text/plain": render.plain(claim, record)}
+                shown = {
+                    "text/markdown": render.markdown(claim, record),
+                    "text/plain": render.plain(claim, record),
+                }
                 outputs[i] = {**output, "data": shown}
     return {**cell, "outputs": outputs}
 
@@ -57,7 +74,10 @@ def sealed(notebook, outputs):
     """The notebook with the digests of the files of its run, and of itself."""
     unsealed = {**notebook, "metadata": {**notebook["metadata"], "overparam": {"outputs": outputs}}}
     itself = files.sha256(json.dumps(unsealed, sort_keys=True).encode())
-    return {**notebook, "metadata": {**unsealed["metadata"], "overparam": {"outputs": outputs, "itself": itself}}}
+    return {
+        **notebook,
+        "metadata": {**unsealed["metadata"], "overparam": {"outputs": outputs, "itself": itself}},
+    }
 
 
 def is_sealed(notebook):

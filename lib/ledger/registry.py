@@ -1,4 +1,6 @@
-"""What is registered of the claims: `notebooks/<paper>/<claim>.toml`, beside the notebook that serves it."""
+"""What is registered of the claims: `notebooks/<paper>/<claim>.toml`, beside the notebook that
+serves it.
+"""
 
 import datetime
 import hashlib
@@ -23,16 +25,23 @@ PRINTED = {  # whether a theorem follows as it is printed
     "gap": "the printed proof does not give it",
     "false": "false: there is a counterexample",
 }
-RESOURCES = {size: {"memory_mb": 4000, "threads": 2} for size in SIZES}  # where a size's table says nothing
+RESOURCES = {
+    size: {"memory_mb": 4000, "threads": 2} for size in SIZES
+}  # where a size's table says nothing
 RESOURCES["smoke"] = {"memory_mb": 1500, "threads": 1}
-RANGES = {"device": ["cpu", "cuda"], "dtype": ["float32", "float64"]}  # of parameters that many pages have
+RANGES = {
+    "device": ["cpu", "cuda"],
+    "dtype": ["float32", "float64"],
+}  # of parameters that many pages have
 ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
 FROZEN = "frozen.toml"
 
 
 @dataclass(frozen=True)
 class Size:
-    """One size of a run: why it was chosen, what it needs, the parameters that differ from the notebook's."""
+    """One size of a run: why it was chosen, what it needs, the parameters that differ from the
+    notebook's.
+    """
 
     why: str
     resources: dict
@@ -41,7 +50,9 @@ class Size:
 
 @dataclass(frozen=True)
 class Page:
-    """A notebook that is run, and where: `id` names the run, and is one of the claims that it serves."""
+    """A notebook that is run, and where: `id` names the run, and is one of the claims that it
+    serves.
+    """
 
     id: str
     file: Path
@@ -52,7 +63,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Change:
-    """What was changed in a claim after its checks were frozen; check: the one concerned, if it is one."""
+    """What was changed in a claim after its checks were frozen; check: the one concerned, if it is
+    one.
+    """
 
     date: datetime.date
     what: str
@@ -62,7 +75,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found, in words that quote a record; of: the size and verdict for which they were written."""
+    """What was found, in words that quote a record; of: the size and verdict for which they were
+    written.
+    """
 
     of: str
     text: str
@@ -70,7 +85,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is registered of one claim. printed: one of PRINTED, of a theorem; note: why, in a sentence."""
+    """What is registered of one claim. printed: one of PRINTED, of a theorem; note: why, in a
+    sentence.
+    """
 
     id: str
     page: Page
@@ -99,7 +116,9 @@ class Claim:
 
 @cache
 def registry():
-    """{claim id: Claim} of all claims. Raises ClaimError, naming file, table and key, where one is malformed."""
+    """{claim id: Claim} of all claims. Raises ClaimError, naming file, table and key, where one is
+    malformed.
+    """
     claims = {}
     for file in sorted(paths.NOTEBOOKS.glob("*/*.toml")):
         if file.name == FROZEN:
@@ -111,7 +130,9 @@ def registry():
             raise ClaimError(f"{_place(file)}: {error}") from error
         for claim in found:
             if claim.id in claims:
-                raise ClaimError(f"{_place(file)}: {claim.id} is registered in another file as well")
+                raise ClaimError(
+                    f"{_place(file)}: {claim.id} is registered in another file as well"
+                )
             claims[claim.id] = claim
     return claims
 
@@ -128,7 +149,9 @@ def _read(file):
 
 
 def _claims(file, tables):
-    """The claims of a file: its own, or one for each table that is neither `sizes` nor `ranges`, its own first."""
+    """The claims of a file: its own, or one for each table that is neither `sizes` nor `ranges`,
+    its own first.
+    """
     paper, own = file.parent.name, file.stem
     page = _page(file, f"{paper}-{own}", tables)
     if tables.keys() & {"title", "source", "kind", "claim"}:
@@ -159,22 +182,37 @@ def _size(name, table):
     why = _popped("why", parameters, str, f"sizes.{name}.")
     resources = _popped("resources", parameters, dict, f"sizes.{name}.")
     for key, value in resources.items():
-        if key not in ("memory_mb", "minutes", "threads", "gpu") or not isinstance(value, int | float):
-            raise ClaimError(f"sizes.{name}.resources.{key}: resources are numbers: memory_mb, minutes, threads, gpu")
+        if key not in ("memory_mb", "minutes", "threads", "gpu") or not isinstance(
+            value, int | float
+        ):
+            raise ClaimError(
+                f"sizes.{name}.resources.{key}: resources are numbers: memory_mb, minutes, threads, gpu"
+            )
     return Size(why, RESOURCES[name] | resources, parameters)
 
 
 def _claim(claim_id, page, table, prefix):
-    """A Claim from its table; prefix: the table's name and a dot, where the file has several claims."""
+    """A Claim from its table; prefix: the table's name and a dot, where the file has several
+    claims.
+    """
     if not ID.fullmatch(claim_id):
-        raise ClaimError(f"{claim_id!r} is no id, which is a paper and words, such as arora2019-fig1-spectrum")
+        raise ClaimError(
+            f"{claim_id!r} is no id, which is a paper and words, such as arora2019-fig1-spectrum"
+        )
     _typed(prefix[:-1], table, dict)
     checks = _popped("checks", table, dict, prefix)
-    checks = [_made(Check, check, f"{prefix}checks.{name}.", name=name) for name, check in checks.items()]
-    changes = [_made(Change, change, f"{prefix}changes.") for change in _popped("changes", table, list, prefix)]
+    checks = [
+        _made(Check, check, f"{prefix}checks.{name}.", name=name) for name, check in checks.items()
+    ]
+    changes = [
+        _made(Change, change, f"{prefix}changes.")
+        for change in _popped("changes", table, list, prefix)
+    ]
     if "finding" in table:
         table["finding"] = _made(Finding, table["finding"], f"{prefix}finding.")
-    claim = _made(Claim, table, prefix, id=claim_id, page=page, checks=tuple(checks), changes=tuple(changes))
+    claim = _made(
+        Claim, table, prefix, id=claim_id, page=page, checks=tuple(checks), changes=tuple(changes)
+    )
     if claim.kind not in VERDICTS:
         raise ClaimError(f"{prefix}kind: {claim.kind!r} is none of {', '.join(VERDICTS)}")
     if claim.kind == "theorem" and claim.printed not in PRINTED:
@@ -211,9 +249,13 @@ def _typed(key, value, kind):
 
 
 def claim(claim_id):
-    """The registered Claim of an id. Raises ClaimError, naming the nearest ids, where there is none."""
+    """The registered Claim of an id. Raises ClaimError, naming the nearest ids, where there is
+    none.
+    """
     if claim_id not in registry():
-        raise ClaimError(f"unknown claim {claim_id!r}; {near(claim_id, registry()) or '`overparam list` has all'}")
+        raise ClaimError(
+            f"unknown claim {claim_id!r}; {near(claim_id, registry()) or '`overparam list` has all'}"
+        )
     return registry()[claim_id]
 
 
@@ -225,15 +267,21 @@ def served(page_id):
 def deciding(page_id):
     """What decides the verdicts of a run, as plain data: no titles, sentences or reasons."""
     return [
-        [claim.id, claim.kind, [[c.name, c.holds, c.statistic, list(c.sizes)] for c in claim.checks]]
+        [
+            claim.id,
+            claim.kind,
+            [[c.name, c.holds, c.statistic, list(c.sizes)] for c in claim.checks],
+        ]
         for claim in served(page_id)
     ]
 
 
 def parameters_at(claim_id, size):
-    """{name: value} of a claim's parameters at a size: the notebook's literals with what the size changes.
+    """{name: value} of a claim's parameters at a size: the notebook's literals with what the size
+    changes.
 
-    Raises ParameterError for a size that there is not, and ClaimError where the size names what is no parameter.
+    Raises ParameterError for a size that there is not, and ClaimError where the size names what is
+    no parameter.
     """
     page = claim(claim_id).page
     if size not in SIZES:
@@ -254,13 +302,17 @@ def size_of(claim_id, size):
 
 
 def changed(parameters, reference):
-    """{name: [reference, value]} of the parameters with other values than those of the size; any device will do."""
+    """{name: [reference, value]} of the parameters with other values than those of the size; any
+    device will do.
+    """
     names = [name for name in reference if name != "device" and parameters[name] != reference[name]]
     return {name: [reference[name], parameters[name]] for name in names}
 
 
 def folder(size, changes):
-    """Where a record goes below `figures/`: to its size; with changed parameters to `custom/smoke,n=60`, say."""
+    """Where a record goes below `figures/`: to its size; with changed parameters to
+    `custom/smoke,n=60`, say.
+    """
     if not changes:
         return size
     text = ",".join([size, *(f"{name}={value}" for name, (_, value) in changes.items())])
@@ -270,12 +322,16 @@ def folder(size, changes):
 
 
 def is_as_stored(claim_id):
-    """Whether a run's smoke parameters are the literals of its notebook, whose stored outputs are then its own."""
+    """Whether a run's smoke parameters are the literals of its notebook, whose stored outputs are
+    then its own.
+    """
     return parameters_at(claim_id, "smoke") == notebook_parameters(claim(claim_id).page.notebook)
 
 
 def frozen(paper):
-    """What was frozen of a paper: {date: ..., claim slug: {seeds: {size: ...}, checks: {name: ...}}}; or {}."""
+    """What was frozen of a paper: {date: ..., claim slug: {seeds: {size: ...}, checks: {name:
+    ...}}}; or {}.
+    """
     file = paths.NOTEBOOKS / paper / FROZEN
     return _read(file) if file.exists() else {}
 
@@ -286,10 +342,16 @@ def as_frozen(check):
 
 
 def unlisted_changes(claim):
-    """Names of a frozen claim's checks that are not those of the freeze, and that no entry of `changes` names."""
+    """Names of a frozen claim's checks that are not those of the freeze, and that no entry of
+    `changes` names.
+    """
     then = frozen(claim.paper).get(claim.slug)
     if then is None:
         return []
     now = {check.name: as_frozen(check) for check in claim.checks}
-    differ = {name for name in now.keys() | then["checks"].keys() if now.get(name) != then["checks"].get(name)}
+    differ = {
+        name
+        for name in now.keys() | then["checks"].keys()
+        if now.get(name) != then["checks"].get(name)
+    }
     return sorted(differ - {change.check for change in claim.changes})

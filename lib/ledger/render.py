@@ -10,12 +10,16 @@ _MARKS = {"holds": "✓", "fails": "✗"}
 
 
 def number(value, thresholds=()):
-    """Three significant digits, which are stable on other machines; up to five where they read like a threshold."""
+    """Three significant digits, which are stable on other machines; up to five where they read like
+    a threshold.
+    """
     if value is None:
         return "nan"
     if 0 < abs(value) < findings.ROUNDING:
         return "rounding"
-    apart = (k for k in range(3, 6) if all(f"{value:.{k}g}" != f"{bound:.{k}g}" for bound in thresholds))
+    apart = (
+        k for k in range(3, 6) if all(f"{value:.{k}g}" != f"{bound:.{k}g}" for bound in thresholds)
+    )
     return findings.rounded(value, next(apart, 3))
 
 
@@ -27,7 +31,9 @@ def measured(row):
     low, high = row["interval"]
     if low is None and high is None:
         return f"{value} (one draw has no interval)"
-    if None not in (low, high) and math.isclose(row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300):
+    if None not in (low, high) and math.isclose(
+        row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300
+    ):
         return f"{value} ± {findings.rounded((high - low) / 2, 2)}"
     ends = ["unbounded" if end is None else number(end) for end in (low, high)]
     return f"{value} ({ends[0]} to {ends[1]})"
@@ -50,7 +56,9 @@ def count(record):
     """How the checks came out, as a sentence; with the reason where a requirement is not met."""
     words = findings.generated(record)
     if size(record) == "smoke":
-        words += " A smoke run shows that the computation runs, and decides nothing about the paper."
+        words += (
+            " A smoke run shows that the computation runs, and decides nothing about the paper."
+        )
     return words
 
 
@@ -60,13 +68,19 @@ def size(record):
 
 
 def facts(claim, record):
-    """[(name, sentence)] of a claim: for a theorem as printed, where measured, conditions; else its verdict."""
+    """[(name, sentence)] of a claim: for a theorem as printed, where measured, conditions; else its
+    verdict.
+    """
     changed = ", with changed parameters" if record.get("changed") else ""
     verdict = f"{record['verdict'].capitalize()}{changed}. {count(record)}"
     if claim.kind != "theorem":
         return [("Verdict", verdict)]
     printed = f"{registry.PRINTED[claim.printed].capitalize()}. {claim.note}".strip()
-    return [("As printed", printed), ("Where measured", verdict), ("Conditions", conditions(record))]
+    return [
+        ("As printed", printed),
+        ("Where measured", verdict),
+        ("Conditions", conditions(record)),
+    ]
 
 
 def conditions(record):
@@ -76,7 +90,11 @@ def conditions(record):
         return "Not compared on this page."
     if stated["factor"] is not None and stated["factor"] <= 1:
         return f"Met. {stated['text']}"
-    factor = "above $10^{308}$" if stated["factor"] is None else f"of {findings.spoken(stated['factor'])}"
+    factor = (
+        "above $10^{308}$"
+        if stated["factor"] is None
+        else f"of {findings.spoken(stated['factor'])}"
+    )
     return f"Not met, by a factor {factor}. {stated['text']}"
 
 
@@ -85,12 +103,18 @@ def frozen(claim, record):
     then = registry.frozen(claim.paper)
     own = then.get(claim.slug)
     if own is None:
-        return "Run before the checks were frozen, with draws that had been seen during development."
+        return (
+            "Run before the checks were frozen, with draws that had been seen during development."
+        )
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
     seed = own["seeds"].get(size(record))
     fresh = record["parameters"].get("seed") == seed and record["date"] >= str(then["date"])
-    draws = "these draws had never been run before" if fresh else "this record was made before the freeze"
+    draws = (
+        "these draws had never been run before"
+        if fresh
+        else "this record was made before the freeze"
+    )
     return f"Checks frozen on {then['date']}; {draws}.{since}"
 
 
@@ -108,7 +132,11 @@ def about(claim, record):
     if record.get("changed"):
         line = f"Changed: {changes(record['changed'])}"
         compared = any(row.get("reference") is not None for row in record["checks"])
-        lines.append(line if compared else f"{line} (no record at {size(record)} size is here to compare with)")
+        lines.append(
+            line
+            if compared
+            else f"{line} (no record at {size(record)} size is here to compare with)"
+        )
     stand_ins = {data["name"]: data["stand_in"] for data in record["data"] if data["stand_in"]}
     lines += [f"Data: {name}: {stand_in}" for name, stand_in in stand_ins.items()]
     if why := registry.size_of(claim.id, size(record)).why:
@@ -120,7 +148,9 @@ def about(claim, record):
 
 def changes(changed):
     """{name: [reference, value]} in words: n: 50 -> 60."""
-    return ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
+    return ", ".join(
+        f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items()
+    )
 
 
 def sentences(claim):
@@ -133,7 +163,9 @@ def _table(claim, record):
     rows, asks = record["checks"], sentences(claim)
     if not rows:
         return ""
-    value = "measured, with 95 % interval" if any(row.get("interval") for row in rows) else "measured"
+    value = (
+        "measured, with 95 % interval" if any(row.get("interval") for row in rows) else "measured"
+    )
     columns = {
         "check": [_escaped(asks.get(row["name"], row["name"])) for row in rows],
         value: [measured(row) for row in rows],
@@ -144,7 +176,9 @@ def _table(claim, record):
     if any(row["paper"] is not None for row in rows):
         columns["the paper"] = [_or_dash(row["paper"]) for row in rows]
     columns["outcome"] = [_MARKS.get(outcome(row), outcome(row)) for row in rows]
-    lines = [f"| {' | '.join(cells)} |" for cells in (columns, *zip(*columns.values(), strict=True))]
+    lines = [
+        f"| {' | '.join(cells)} |" for cells in (columns, *zip(*columns.values(), strict=True))
+    ]
     return "\n".join([lines[0], "|---" * len(columns) + "|", *lines[1:]])
 
 
@@ -153,7 +187,9 @@ def _or_dash(value):
 
 
 def _escaped(text):
-    """Text that Markdown shows as it is, in one cell of a table; formulas and code between backticks stay theirs."""
+    """Text that Markdown shows as it is, in one cell of a table; formulas and code between
+    backticks stay theirs.
+    """
     parts = re.split(r"(\$[^$]+\$|`[^`]+`)", " ".join(text.split()))
     words = [re.sub(r"([\\|*_`\[\]<>$~])", r"\\\1", part) for part in parts[::2]]
     bars = {"$": "\\vert ", "`": "\\|"}  # a bar as such would end the cell
@@ -164,13 +200,18 @@ def _escaped(text):
 def plain(claim, record):
     """The same for a terminal: the verdict, and one line for each check by its name."""
     changed = ", WITH CHANGED PARAMETERS" if record.get("changed") else ""
-    lines = [f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}{changed}", count(record)]
+    lines = [
+        f"{record['claim']}  [{record['profile']}]  {record['verdict'].upper()}{changed}",
+        count(record),
+    ]
     lines += about(claim, record)
     rows = [(row["name"], measured(row), required(row)) for row in record["checks"]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, (name, value, wanted) in zip(record["checks"], rows, strict=True):
         line = f"  {name:<{widths[0]}}  {value:>{widths[1]}}  {wanted:<{widths[2]}}  {outcome(row)}"
         compared = {"reference": row.get("reference"), "paper": row["paper"]}
-        beside = [f"{what} {number(other)}" for what, other in compared.items() if other is not None]
+        beside = [
+            f"{what} {number(other)}" for what, other in compared.items() if other is not None
+        ]
         lines.append(line + (f"  ({', '.join(beside)})" if beside else ""))
     return "\n".join(lines)

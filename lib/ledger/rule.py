@@ -13,7 +13,13 @@ VERDICTS = {  # by kind of claim: all checks hold; some do; none does and one fa
     "ours": ("confirmed", "confirmed in part", "refuted"),
 }
 NOT_TESTED = "not tested"
-_RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+_RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _REQUIREMENT = re.compile(rf"(<=|>=|<|>|==) *{_NUMBER}|in *\[ *{_NUMBER} *, *{_NUMBER} *\]")
 
@@ -22,8 +28,9 @@ _REQUIREMENT = re.compile(rf"(<=|>=|<|>|==) *{_NUMBER}|in *\[ *{_NUMBER} *, *{_N
 class Check:
     """One registered check.
 
-    asks: a sentence that is true or false; holds: a relation and a threshold, "<= 0.1" or "in [1, 2]"; statistic: what
-    is taken of a sample of one value per seed; paper: the value that the paper prints; sizes: where it is asked.
+    asks: a sentence that is true or false; holds: a relation and a threshold, "<= 0.1" or "in [1,
+    2]"; statistic: what is taken of a sample of one value per seed; paper: the value that the paper
+    prints; sizes: where it is asked.
     Raises ValueError for a relation or statistic that there is not.
     """
 
@@ -44,10 +51,11 @@ class Check:
             raise ValueError(f"sizes = {self.sizes} are not among {', '.join(SIZES)}")
 
     def outcome(self, value, interval=None):
-        """`holds`, `fails` or `undecided` of a value with its 95 % interval [low, high]; None: unbounded.
+        """`holds`, `fails` or `undecided` of a value with its 95 % interval [low, high]; None:
+        unbounded.
 
-        The check holds where the whole interval satisfies it, and fails where no point of it does. A value that is
-        no number fails.
+        The check holds where the whole interval satisfies it, and fails where no point of it does.
+        A value that is no number fails.
         """
         if value is None or not math.isfinite(value):
             return "fails"
@@ -62,7 +70,8 @@ class Check:
 
 
 def requirement(text):
-    """(function that says whether a number satisfies it, its thresholds) of "<= 0.1" or "in [1, 2]".
+    """(function that says whether a number satisfies it, its thresholds) of "<= 0.1" or "in [1,
+    2]".
 
     Raises ValueError for a text that is neither.
 
@@ -74,7 +83,9 @@ def requirement(text):
     relation, *numbers = found.groups() if found else [None]
     thresholds = [float(number) for number in numbers if number]
     if not found or thresholds != sorted(thresholds):
-        raise ValueError(f'holds = {text!r} is neither a relation and a number, such as "<= 0.1", nor "in [low, high]"')
+        raise ValueError(
+            f'holds = {text!r} is neither a relation and a number, such as "<= 0.1", nor "in [low, high]"'
+        )
     if relation:
         return (lambda value: _RELATIONS[relation](value, thresholds[0])), thresholds
     return (lambda value: thresholds[0] <= value <= thresholds[1]), thresholds

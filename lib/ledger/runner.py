@@ -1,4 +1,6 @@
-"""Run a notebook safely, through papermill, in a process of its own; its outputs appear only if it ended well."""
+"""Run a notebook safely, through papermill, in a process of its own; its outputs appear only if it
+ended well.
+"""
 
 import base64
 import contextlib
@@ -21,15 +23,22 @@ NEEDED = (  # by any run; what its computations take comes on top
     (resource.RLIMIT_AS, 2**31, "bytes may be addressed (ulimit -v)"),
 )
 PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
-TOLD = ("parameters", "duration", "end_time", "version")  # what is kept of papermill's notes on a run
+TOLD = (
+    "parameters",
+    "duration",
+    "end_time",
+    "version",
+)  # what is kept of papermill's notes on a run
 
 
 def run(claim_id, size, overrides=None, threads=None):
-    """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended well.
+    """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended
+    well.
 
-    overrides: {parameter: value}; threads: CPU threads of the kernel (default: the size's). Waits where the same
-    notebook is being run already, and takes that run's record if it is of the same sources. Raises RunFailed where
-    the notebook raised or its kernel died; its log then stays in `logs/`.
+    overrides: {parameter: value}; threads: CPU threads of the kernel (default: the size's). Waits
+    where the same notebook is being run already, and takes that run's record if it is of the same
+    sources. Raises RunFailed where the notebook raised or its kernel died; its log then stays in
+    `logs/`.
     """
     claim, _, folder = records.plan(claim_id, size, overrides)
     log = paths.LOGS / folder / f"{claim.page.id}.ipynb"
@@ -43,7 +52,10 @@ def run(claim_id, size, overrides=None, threads=None):
         if not (waited and folder == size and not records.stale(claim_id, size)):
             claim, parameters, _ = records.plan(claim_id, size, overrides)
             threads = threads or registry.size_of(claim_id, size).resources["threads"]
-            told = {"fingerprint": records.fingerprint(claim_id, size, overrides), "sources": sources}
+            told = {
+                "fingerprint": records.fingerprint(claim_id, size, overrides),
+                "sources": sources,
+            }
             _run(claim.page, parameters, folder, log, threads, told)
     return records.load(claim_id, folder)
 
@@ -52,14 +64,23 @@ def _run(page, parameters, folder, log, threads, told):
     """Run a page into a staging folder, seal what it wrote, and move it to where it belongs."""
     served = registry.served(page.id)
     checkpoints = [paths.LOGS / "checkpoints" / folder / claim.id for claim in served]
-    finished = paths.FIGURES / folder / page.id / "runs"  # a later sitting or another machine adds to them
+    finished = (
+        paths.FIGURES / folder / page.id / "runs"
+    )  # a later sitting or another machine adds to them
     for place in [*checkpoints, finished]:
-        for left in [*place.rglob("*.tmp"), *place.rglob(".tmp*")]:  # ours and those of safetensors, of a killed run
+        for left in [
+            *place.rglob("*.tmp"),
+            *place.rglob(".tmp*"),
+        ]:  # ours and those of safetensors, of a killed run
             left.unlink()
     with _attempt(log) as partial, _staged(paths.FIGURES / folder / f".{page.id}") as staged:
         this = Run(figures=str(staged), finished=str(finished), **told)
         executed = _executed(page.notebook, parameters, partial, log, threads, this)
-        missing = [claim.id for claim in served if not (staged / folder / claim.id / "result.json").exists()]
+        missing = [
+            claim.id
+            for claim in served
+            if not (staged / folder / claim.id / "result.json").exists()
+        ]
         if missing:
             what = f"it ended without a record of {', '.join(missing)}; is its last cell there?"
             raise RunFailed(f"{page.id}: {what}\nwhat it has done is in {paths.relative(log)}")
@@ -80,7 +101,11 @@ def _turn(log):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             waited = False
         except BlockingIOError:
-            print(f"{log.stem} is being run already; waiting for the end of that run", file=sys.stderr, flush=True)
+            print(
+                f"{log.stem} is being run already; waiting for the end of that run",
+                file=sys.stderr,
+                flush=True,
+            )
             fcntl.flock(file, fcntl.LOCK_EX)
             waited = True
         yield waited
@@ -112,27 +137,37 @@ def _staged(folder):
 
 
 def _seal(executed, page, folder, figures):
-    """Write an executed notebook beside its outputs, with findings, and with the digests of all of them."""
+    """Write an executed notebook beside its outputs, with findings, and with the digests of all of
+    them.
+    """
 
     def finding(claim, record, place):
         try:
             return findings.finding(claim, record, place)
         except ClaimError as error:  # one that quotes what the record does not have costs no run
-            print(f"{error}; the executed notebook has a plain sentence in its place", file=sys.stderr)
+            print(
+                f"{error}; the executed notebook has a plain sentence in its place", file=sys.stderr
+            )
             return findings.generated(record)
 
     wrote = sorted((figures / folder).glob("*/*"))
-    outputs = {str(file.relative_to(figures / folder)): files.sha256(file.read_bytes()) for file in wrote}
+    outputs = {
+        str(file.relative_to(figures / folder)): files.sha256(file.read_bytes()) for file in wrote
+    }
     path = records.executed(page.id, folder, figures)
     files.write_atomically(path, _kept(executed, page, folder, figures, outputs, finding).encode())
 
 
 def _kept(executed, page, folder, figures, outputs, finding):
-    """The text of an executed notebook in today's words; finding(claim, record, its folder): what was found."""
+    """The text of an executed notebook in today's words; finding(claim, record, its folder): what
+    was found.
+    """
     today = json.loads(page.notebook.read_text(encoding="utf-8"))
     claims = []
     for claim in registry.served(page.id):
-        if record := records.load(claim.id, folder, figures):  # none of a claim that was registered after the run
+        if record := records.load(
+            claim.id, folder, figures
+        ):  # none of a claim that was registered after the run
             claims.append((claim, record, finding(claim, record, figures / folder / claim.id)))
     return references.text(references.sealed(references.composed(executed, today, claims), outputs))
 
@@ -145,11 +180,14 @@ def _install(staged, target):
         place.parent.mkdir(parents=True, exist_ok=True)
         os.replace(file, place)
     for folder in {file.parent for file in new}:
-        files.remove_others(target / folder.name, [file.name for file in new if file.parent == folder])
+        files.remove_others(
+            target / folder.name, [file.name for file in new if file.parent == folder]
+        )
 
 
 def refresh(page_id, size, figures=None):
-    """Renew findings, prose and the words of checks in a kept executed notebook; returns whether anything changed.
+    """Renew findings, prose and the words of checks in a kept executed notebook; returns whether
+    anything changed.
 
     Raises ClaimError where the record is not what its run wrote: the new seal would hide it.
     """
@@ -167,18 +205,24 @@ def refresh(page_id, size, figures=None):
 
 
 def renew_outputs(page_id):
-    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go nowhere."""
+    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go
+    nowhere.
+    """
     notebook = registry.claim(page_id).page.notebook
     log = paths.LOGS / "outputs" / f"{page_id}.ipynb"
     writable(log.parent)
     with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
-        executed = _executed(notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere))
+        executed = _executed(
+            notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere)
+        )
         del executed["metadata"]["papermill"]
         files.write_atomically(notebook, references.text(executed).encode())
 
 
 def within_limits():
-    """Raises RunFailed where the shell allows less than any run needs: what then goes wrong names no cause."""
+    """Raises RunFailed where the shell allows less than any run needs: what then goes wrong names
+    no cause.
+    """
     for kind, least, what in NEEDED:
         allowed = resource.getrlimit(kind)[0]
         if allowed != resource.RLIM_INFINITY and allowed < least:
@@ -195,32 +239,50 @@ def writable(folder):
 
 
 def _executed(notebook, parameters, partial, log, threads, this):
-    """A notebook as it was run, and written to `partial`, in a kernel that sees nothing of the user's own settings."""
-    sys.modules.setdefault("rfc3987_syntax", None)  # a format that jsonschema could check, but slow to import
+    """A notebook as it was run, and written to `partial`, in a kernel that sees nothing of the
+    user's own settings.
+    """
+    sys.modules.setdefault(
+        "rfc3987_syntax", None
+    )  # a format that jsonschema could check, but slow to import
     import papermill
     from traitlets.config import Config
 
     name = log.stem
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    counts = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
+    )
     # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
     os.environ.update(this.variables() | counts, OMP_WAIT_POLICY="PASSIVE")
-    # After an interrupt these say, late, that a cell was left behind and its kernel died: we have told why it stops.
+    # After an interrupt these say, late, that a cell was left behind and its kernel died: we have
+    # told why it stops.
     logging.getLogger("asyncio").disabled = logging.getLogger("papermill").disabled = True
     own = files.sha256(f"{os.getuid()} {log}".encode())[:12]
     try:
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
             papermill.execute_notebook(
-                _literally(notebook), _literally(partial), parameters,
-                kernel_name="python3", language="python", cwd=notebook.parent,
-                progress_bar=sys.stderr.isatty(), config=Config({"KernelManager": _kernel(place)}),
-                extra_arguments=["--log-level=50"],  # a shutdown interrupts the kernel, which calls that an error
-            )  # fmt: skip
+                _literally(notebook),
+                _literally(partial),
+                parameters,
+                kernel_name="python3",
+                language="python",
+                cwd=notebook.parent,
+                progress_bar=sys.stderr.isatty(),
+                config=Config({"KernelManager": _kernel(place)}),
+                extra_arguments=[
+                    "--log-level=50"
+                ],  # a shutdown interrupts the kernel, which calls that an error
+            )
     except papermill.PapermillExecutionError as error:
         message = _first_lines(error.evalue)
-        raise RunFailed(f"{name}: {error.ename}: {message}\nfull traceback in {paths.relative(log)}") from error
+        raise RunFailed(
+            f"{name}: {error.ename}: {message}\nfull traceback in {paths.relative(log)}"
+        ) from error
     except RuntimeError as error:  # nbclient's
         reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
-        raise RunFailed(f"{name}: {reason}\nwhat it had done is in {paths.relative(log)}") from error
+        raise RunFailed(
+            f"{name}: {reason}\nwhat it had done is in {paths.relative(log)}"
+        ) from error
     except OSError as error:
         raise RunFailed(f"{name}: {error}; nothing was overwritten") from error
     return _portable(json.loads(partial.read_text(encoding="utf-8")))
@@ -237,7 +299,9 @@ def _portable(notebook):
             cell["metadata"].pop(key, None)
         for output in cell.get("outputs", []):
             picture = output.get("data", {}).get("image/png")
-            if picture and "width" not in output["metadata"].get("image/png", {}):  # not one of `claim.figure`
+            if picture and "width" not in output["metadata"].get(
+                "image/png", {}
+            ):  # not one of `claim.figure`
                 small = files.compact_png(base64.b64decode("".join(picture)))
                 output["data"]["image/png"] = base64.b64encode(small).decode()
     return notebook
@@ -246,8 +310,9 @@ def _portable(notebook):
 def _kernel(place):
     """The settings of a kernel that lives in a folder of its own.
 
-    It is this interpreter, whatever others are called like it, and imports nothing from its working folder. The default
-    folders lie in the user's home, which may be read-only, or hold start-up files and styles.
+    It is this interpreter, whatever others are called like it, and imports nothing from its working
+    folder. The default folders lie in the user's home, which may be read-only, or hold start-up
+    files and styles.
     """
     (place / "kernels" / "python3").mkdir(parents=True)
     start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -259,7 +324,11 @@ def _kernel(place):
     os.environ.update(folders, MATPLOTLIBRC=str(place / "matplotlibrc"))
     # Free TCP ports and the default socket names race between kernels that start together.
     # A kernel that is interrupted is told to end by force after half of the waiting time.
-    addresses = {"transport": "ipc", "ip": f"{place}/kernel", "connection_file": f"{place}/kernel.json"}
+    addresses = {
+        "transport": "ipc",
+        "ip": f"{place}/kernel",
+        "connection_file": f"{place}/kernel.json",
+    }
     return {**addresses, "shutdown_wait_time": 2 * PATIENCE}
 
 

@@ -1,4 +1,6 @@
-"""All claims as a list, and one claim in full, for a terminal: at most as wide as it is, 80 columns in a pipe."""
+"""All claims as a list, and one claim in full, for a terminal: at most as wide as it is, 80 columns
+in a pipe.
+"""
 
 import shutil
 import textwrap
@@ -13,13 +15,20 @@ from .parameters import comments, near, notebook_parameters
 
 NOT_RUN, UNREADABLE = "not run", "unreadable"
 KINDS = {
-    "experiment": ("experiment", "experiments"), "theorem": ("theorem", "theorems"),
+    "experiment": ("experiment", "experiments"),
+    "theorem": ("theorem", "theorems"),
     "ours": ("claim of our own", "claims of our own"),
-}  # fmt: skip
+}
 MANY = {
-    "holds": "hold", "holds in part": "hold in part", "fails": "fail", "stands": "stand", "typo": "typos",
-    "constant": "constants", "exponent": "exponents", "gap": "gaps",
-}  # fmt: skip
+    "holds": "hold",
+    "holds in part": "hold in part",
+    "fails": "fail",
+    "stands": "stand",
+    "typo": "typos",
+    "constant": "constants",
+    "exponent": "exponents",
+    "gap": "gaps",
+}
 COLOURS = {}
 for _words in rule.VERDICTS.values():
     COLOURS.update(zip(_words, ("green", "yellow", "red"), strict=True))
@@ -29,18 +38,24 @@ WIDEST = 100  # columns of prose that can be read
 
 def best(states):
     """The size whose verdict counts, of {size: state}, or None."""
-    return records.counting({size: state["stale"] for size, state in states.items() if state["verdict"]})
+    return records.counting(
+        {size: state["stale"] for size, state in states.items() if state["verdict"]}
+    )
 
 
 def listing(rows, papers=(), verdict=None):
-    """Lines of rich's Text: under each paper its claims, each with the verdict that counts and the size it is of.
+    """Lines of rich's Text: under each paper its claims, each with the verdict that counts and the
+    size it is of.
 
-    rows: of `records.overview`; papers, verdict: only these. Raises ParameterError for names that there are not.
+    rows: of `records.overview`; papers, verdict: only these. Raises ParameterError for names that
+    there are not.
     """
     known = list(dict.fromkeys(row["paper"] for row in rows))
     for paper in papers:
         if paper not in known:
-            raise ParameterError(f"unknown paper {paper!r}; {near(paper, known)} there are {', '.join(known)}")
+            raise ParameterError(
+                f"unknown paper {paper!r}; {near(paper, known)} there are {', '.join(known)}"
+            )
     if verdict and not any(word.startswith(verdict) for word in COLOURS):
         raise ParameterError(f"unknown verdict {verdict!r}; there are {', '.join(COLOURS)}")
     states = {row["claim"]: verdict_of(row["sizes"]) for row in rows}
@@ -53,10 +68,15 @@ def listing(rows, papers=(), verdict=None):
         if not own:
             continue
         head = f"{about_paper(paper)[0]}: {counts([(row['kind'], states[row['claim']][0]) for row in own])}"
-        lines += [Text(), *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" "))]
+        lines += [
+            Text(),
+            *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" ")),
+        ]
         for row in own:
             word, star, size = states[row["claim"]]
-            line = Text.assemble(f"  {row['claim']:<{width}}  ", (f"{word + star:<19}", COLOURS[word]), f"  {size}")
+            line = Text.assemble(
+                f"  {row['claim']:<{width}}  ", (f"{word + star:<19}", COLOURS[word]), f"  {size}"
+            )
             line.rstrip()
             lines.append(line)
     return lines[1:]
@@ -71,7 +91,8 @@ def verdict_of(states):
 
 
 def counts(verdicts):
-    """How many claims of which kind have which verdict: 3 experiments (2 reproduced, 1 not tested), ...
+    """How many claims of which kind have which verdict: 3 experiments (2 reproduced, 1 not tested),
+    ...
 
     verdicts: (kind, verdict) of each claim.
     """
@@ -79,7 +100,9 @@ def counts(verdicts):
     for kind, (one, many) in KINDS.items():
         words = [word for of, word in verdicts if of == kind]
         if words:
-            parts.append(f"{len(words)} {one if len(words) == 1 else many} ({counted(words, COLOURS)})")
+            parts.append(
+                f"{len(words)} {one if len(words) == 1 else many} ({counted(words, COLOURS)})"
+            )
     return ", ".join(parts)
 
 
@@ -90,7 +113,9 @@ def counted(words, order):
 
 
 def about_paper(paper):
-    """(short name, heading, text) of a paper, as written for the site; or else its key, its key, and nothing."""
+    """(short name, heading, text) of a paper, as written for the site; or else its key, its key,
+    and nothing.
+    """
     file = paths.SITE / "papers" / f"{paper}.md"
     written = file.read_text(encoding="utf-8") if file.exists() else paper
     heading, _, text = written.removeprefix("# ").partition("\n")
@@ -98,46 +123,78 @@ def about_paper(paper):
 
 
 def shown(claim_id):
-    """The text of `overparam show`: what is claimed and found, checks, parameters, figures, and how to run it again."""
+    """The text of `overparam show`: what is claimed and found, checks, parameters, figures, and how
+    to run it again.
+    """
     claim = registry.claim(claim_id)
     states = records.overview([claim_id])[0]["sizes"]
     size = best(states)
     record = records.load(claim_id, size) if size else None
-    parts = [_about(claim, states, record), _checks(claim, record) if record else "", _parameters(claim)]
+    parts = [
+        _about(claim, states, record),
+        _checks(claim, record) if record else "",
+        _parameters(claim),
+    ]
     parts += [_files(claim, record), _again(claim, size, record)]
     return "\n\n".join(filter(None, parts))
 
 
 def _wrapped(text, first="", indent=None):
-    """A text in lines as wide as the terminal; indent: of all but the first line (default: as wide as `first`)."""
+    """A text in lines as wide as the terminal; indent: of all but the first line (default: as wide
+    as `first`).
+    """
     width = min(shutil.get_terminal_size().columns, WIDEST)
     rest = " " * len(first) if indent is None else indent
     return textwrap.fill(
-        " ".join(text.split()), width, initial_indent=first, subsequent_indent=rest, break_long_words=False,
+        " ".join(text.split()),
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
         break_on_hyphens=False,
-    )  # fmt: skip
+    )
 
 
 def _about(claim, states, record):
-    lines = [claim.id, _wrapped(about_paper(claim.paper)[1].replace(": ", ", ", 1)), _wrapped(claim.source), ""]
+    lines = [
+        claim.id,
+        _wrapped(about_paper(claim.paper)[1].replace(": ", ", ", 1)),
+        _wrapped(claim.source),
+        "",
+    ]
     lines += [_wrapped(plain(claim.title)), "", _wrapped(plain(claim.claim), "Claim    ")]
     if record:
         found = findings.finding(claim, record, paths.FIGURES / record["profile"] / claim.id)
         lines.append(_wrapped(plain(found), "Found    "))
-        lines += [_wrapped(plain(f"{fact}: {text}"), " " * 9) for fact, text in render.facts(claim, record)]
+        lines += [
+            _wrapped(plain(f"{fact}: {text}"), " " * 9)
+            for fact, text in render.facts(claim, record)
+        ]
         lines.append(_wrapped(render.frozen(claim, record), "Frozen   "))
     else:
         lines.append("Found    nothing yet: it has not been run")
-    ran = [f"{size} {state['verdict']}{'*' * state['stale']}" for size, state in states.items() if state["verdict"]]
+    ran = [
+        f"{size} {state['verdict']}{'*' * state['stale']}"
+        for size, state in states.items()
+        if state["verdict"]
+    ]
     lines += [_wrapped(", ".join(ran), "Sizes    ")] if ran else []
-    lines += [_wrapped(plain(state["error"]), "Error    ") for state in states.values() if "error" in state]
+    lines += [
+        _wrapped(plain(state["error"]), "Error    ")
+        for state in states.values()
+        if "error" in state
+    ]
     return "\n".join(lines)
 
 
 def _checks(claim, record):
     asks, lines = render.sentences(claim), [f"Checks at {record['profile']} size"]
     for row in record["checks"]:
-        words = [render.outcome(row), f"{render.measured(row)} measured", f"{render.required(row)} required"]
+        words = [
+            render.outcome(row),
+            f"{render.measured(row)} measured",
+            f"{render.required(row)} required",
+        ]
         words += [] if row["paper"] is None else [f"the paper has {render.number(row['paper'])}"]
         lines.append(_wrapped(plain(asks.get(row["name"], row["name"])), "  "))
         lines.append(_wrapped(plain("; ".join(words)), " " * 6))
@@ -145,7 +202,9 @@ def _checks(claim, record):
 
 
 def _parameters(claim):
-    """Each with its smoke value, its comment in the notebook, its values at other sizes, and its range."""
+    """Each with its smoke value, its comment in the notebook, its values at other sizes, and its
+    range.
+    """
     sizes = [size for size in rule.SIZES if records.has_size(claim.id, size)]
     values = {size: registry.parameters_at(claim.id, size) for size in sizes}
     said, ranges = comments(claim.page.notebook), claim.page.ranges
@@ -153,7 +212,11 @@ def _parameters(claim):
     for name, smoke in values["smoke"].items():
         if name == "profile":
             continue
-        lines.append(_wrapped(f"{name} = {smoke!r}" + (f"  # {said[name]}" if said[name] else ""), "  ", " " * 6))
+        lines.append(
+            _wrapped(
+                f"{name} = {smoke!r}" + (f"  # {said[name]}" if said[name] else ""), "  ", " " * 6
+            )
+        )
         words = [f"{size} {values[size][name]!r}" for size in sizes if values[size][name] != smoke]
         words += [_range(ranges[name], smoke)] if name in ranges else []
         lines += [_wrapped("; ".join(words), " " * 6)] if words else []
@@ -162,7 +225,11 @@ def _parameters(claim):
 
 def _range(allowed, value):
     kind = value[0] if isinstance(value, list) else value
-    return f"one of {', '.join(allowed)}" if isinstance(kind, str) else "from {} to {}".format(*allowed)
+    return (
+        f"one of {', '.join(allowed)}"
+        if isinstance(kind, str)
+        else "from {} to {}".format(*allowed)
+    )
 
 
 def _files(claim, record):
@@ -171,21 +238,36 @@ def _files(claim, record):
     if record:
         folder = paths.FIGURES / record["profile"] / claim.id
         if record["figures"]:
-            lines += ["Figures", *(f"  {paths.relative(folder / name)}" for name in record["figures"])]
+            lines += [
+                "Figures",
+                *(f"  {paths.relative(folder / name)}" for name in record["figures"]),
+            ]
         executed = records.executed(claim.page.id, record["profile"])
         lines += ["Executed notebook", f"  {paths.relative(executed)}"]
     own = sorted(paths.FIGURES.glob(f"custom/*/{claim.id}/result.json"))
-    lines += ["Runs with changed parameters", *(f"  {paths.relative(path.parent)}" for path in own)] if own else []
+    lines += (
+        ["Runs with changed parameters", *(f"  {paths.relative(path.parent)}" for path in own)]
+        if own
+        else []
+    )
     return "\n".join(lines)
 
 
 def _again(claim, size, record):
     notebook = claim.page.notebook
-    name = next(name for name in notebook_parameters(notebook) if name not in ("profile", "seed", "device"))
+    name = next(
+        name for name in notebook_parameters(notebook) if name not in ("profile", "seed", "device")
+    )
     lines = ["Run it again", f"  overparam run {claim.id} --profile {size or 'smoke'}"]
     if record:
-        lines.append(textwrap.fill(f"took {took(record)}", 80, initial_indent="    ", subsequent_indent="    "))
-    lines.append(f"  overparam run {claim.id} -p {name}=...      with another value: a record of its own")
+        lines.append(
+            textwrap.fill(
+                f"took {took(record)}", 80, initial_indent="    ", subsequent_indent="    "
+            )
+        )
+    lines.append(
+        f"  overparam run {claim.id} -p {name}=...      with another value: a record of its own"
+    )
     lines.append(f"  make lab                {paths.relative(notebook)} as a copy to work in")
     return "\n".join(lines)
 
@@ -195,4 +277,6 @@ def took(record):
     seconds = record["seconds"]
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
     time = time if seconds < 6000 else f"{seconds / 3600:.1f} h"
-    return f"{time} on {record['device']}{', the last sitting alone' if record.get('resumed') else ''}"
+    return (
+        f"{time} on {record['device']}{', the last sitting alone' if record.get('resumed') else ''}"
+    )

@@ -1,6 +1,8 @@
-"""What decides the values of a record: seeds and device, rounding, and the interval of a statistic over seeds.
+"""What decides the values of a record: seeds and device, rounding, and the interval of a statistic
+over seeds.
 
-The fingerprint counts this module; the others of this package only write and show what they are given.
+The fingerprint counts this module; the others of this package only write and show what they are
+given.
 """
 
 import math
@@ -17,18 +19,26 @@ LEVEL = 0.95
 
 
 def prepared(parameters):
-    """(device, seeds) of a run; sets torch's generator to the first seed. Raises ParameterError without the device."""
+    """(device, seeds) of a run; sets torch's generator to the first seed. Raises ParameterError
+    without the device.
+    """
     import torch
 
     device = torch.device(parameters.get("device", "cpu"))
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ParameterError("no CUDA device here; run this profile on a GPU machine, or pass -p device=cpu")
+        raise ParameterError(
+            "no CUDA device here; run this profile on a GPU machine, or pass -p device=cpu"
+        )
     torch.manual_seed(parameters["seed"])
-    return device, list(range(parameters["seed"], parameters["seed"] + parameters.get("n_seeds", 1)))
+    return device, list(
+        range(parameters["seed"], parameters["seed"] + parameters.get("n_seeds", 1))
+    )
 
 
 def number(value):
-    """A number as a float, one beyond all floats as an infinity. Raises ClaimError for anything else."""
+    """A number as a float, one beyond all floats as an infinity. Raises ClaimError for anything
+    else.
+    """
     try:
         return float(value)
     except OverflowError:
@@ -46,9 +56,10 @@ def finite(value):
 def measured(given, statistic="mean"):
     """(value, low, high, n) of a number, or of the statistic of a sample: one number per seed.
 
-    [low, high] is a 95 % interval of the statistic: mean: Student's t; share, of truth values: Clopper and Pearson's;
-    median: between order statistics, by the sign test, so that it is unbounded for fewer than six values. The mean of
-    one value has no bounded interval either. A number: (value, value, value, None).
+    [low, high] is a 95 % interval of the statistic: mean: Student's t; share, of truth values:
+    Clopper and Pearson's; median: between order statistics, by the sign test, so that it is
+    unbounded for fewer than six values. The mean of one value has no bounded interval either. A
+    number: (value, value, value, None).
     Raises ClaimError for anything but a number or a sample that is not empty.
 
     >>> [round(x, 3) for x in measured([1.0, 2.0, 3.0])[:3]]
@@ -62,9 +73,13 @@ def measured(given, statistic="mean"):
     try:
         sample = np.asarray(given).astype(float)
     except (TypeError, ValueError) as error:
-        raise ClaimError(f"a check takes one number, or one number per seed, not {given!r}") from error
+        raise ClaimError(
+            f"a check takes one number, or one number per seed, not {given!r}"
+        ) from error
     if not len(sample):
-        raise ClaimError("a check takes one number, or one number per seed, and the sample is empty")
+        raise ClaimError(
+            "a check takes one number, or one number per seed, and the sample is empty"
+        )
     sample, n = np.sort(sample), len(sample)
     interval = {"mean": _mean, "median": _median, "share": _share}[statistic]
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
@@ -84,7 +99,8 @@ def _mean(sample, n):
 def _median(sample, n):
     from scipy.special import bdtr
 
-    # The k-th smallest and the k-th largest value, with the largest k for which P(Binomial(n, 1/2) < k) <= 2.5 %.
+    # The k-th smallest and the k-th largest value, with the largest k for which P(Binomial(n, 1/2)
+    # < k) <= 2.5 %.
     k = max((k for k in range(1, n // 2 + 1) if bdtr(k - 1, n, 0.5) <= (1 - LEVEL) / 2), default=0)
     low, high = (sample[k - 1], sample[n - k]) if k else (-math.inf, math.inf)
     return np.median(sample), low, high
@@ -102,19 +118,25 @@ def _share(sample, n):
 
 
 def significant(array):
-    """An array with its floats rounded to six significant digits, in single precision where that holds them."""
+    """An array with its floats rounded to six significant digits, in single precision where that
+    holds them.
+    """
     if array.dtype.kind != "f":
         return array
-    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in array.ravel().tolist()]).reshape(array.shape)
+    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in array.ravel().tolist()]).reshape(
+        array.shape
+    )
     with np.errstate(over="ignore", under="ignore"):
         small = rounded.astype(np.float32)
     return small if np.allclose(small, rounded, rtol=1e-7, atol=0, equal_nan=True) else rounded
 
 
 def tidy(frame):
-    """A pandas table of numbers, words and truth values with its floats rounded to six significant digits.
+    """A pandas table of numbers, words and truth values with its floats rounded to six significant
+    digits.
 
-    A named index becomes columns, an unnamed one goes. Raises ClaimError for a cell that holds anything else.
+    A named index becomes columns, an unnamed one goes. Raises ClaimError for a cell that holds
+    anything else.
     """
     import pandas as pd
 
@@ -130,7 +152,10 @@ def _column(column):
     import pandas as pd
 
     if column.dtype == object:
-        cells = [value.item() if np.ndim(value) == 0 and hasattr(value, "item") else value for value in column]
+        cells = [
+            value.item() if np.ndim(value) == 0 and hasattr(value, "item") else value
+            for value in column
+        ]
         for row, cell in enumerate(cells):
             if not (cell is None or isinstance(cell, str | bool | numbers.Real)):
                 kind = type(cell).__name__
@@ -141,4 +166,6 @@ def _column(column):
         return column.astype(float).map(lambda value: float(f"{value:.{DIGITS}g}"))
     if column.dtype.kind in "biuO" or pd.api.types.is_string_dtype(column.dtype):
         return column
-    raise ClaimError(f"the column {column.name!r} holds {column.dtype}; a table keeps numbers and words")
+    raise ClaimError(
+        f"the column {column.name!r} holds {column.dtype}; a table keeps numbers and words"
+    )

@@ -1,4 +1,6 @@
-"""What can go wrong in a user's hands. Each message says in one or two lines what is wrong and what to do."""
+"""What can go wrong in a user's hands. Each message says in one or two lines what is wrong and what
+to do.
+"""
 
 
 class OverparamError(Exception):
@@ -10,7 +12,9 @@ class ParameterError(OverparamError, ValueError):
 
 
 class DataUnavailable(OverparamError):
-    """A data set can be had neither from the cache, nor from the mirror, nor from its original host."""
+    """A data set can be had neither from the cache, nor from the mirror, nor from its original
+    host.
+    """
 
 
 class DataCorrupt(OverparamError):

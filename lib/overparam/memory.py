@@ -11,14 +11,18 @@ SHARE = 0.75  # of what is free, where `settings.memory_limit` says nothing
 
 
 def budget(device="cpu"):
-    """Bytes: `settings.memory_limit`, or three quarters of what is free, on a GPU of its own memory."""
+    """Bytes: `settings.memory_limit`, or three quarters of what is free, on a GPU of its own
+    memory.
+    """
     if settings.memory_limit is not None:
         return settings.memory_limit
     return int(SHARE * _free(str(device)))
 
 
 def _free(device):
-    """Bytes that can be had without swapping, within the limit of a control group where there is one."""
+    """Bytes that can be had without swapping, within the limit of a control group where there is
+    one.
+    """
     if device.startswith("cuda"):
         import torch
 
@@ -31,7 +35,9 @@ def _free(device):
 
 
 def require(needed, what, device="cpu"):
-    """Raise MemoryExceeded where `what` needs more bytes than the budget; tensors on "meta" need none."""
+    """Raise MemoryExceeded where `what` needs more bytes than the budget; tensors on "meta" need
+    none.
+    """
     if str(device) != "meta" and needed > (allowed := budget(device)):
         use = f"{what} needs {size(needed)}, and {size(allowed)} may be used"
         raise MemoryExceeded(f"{use}: lower the sizes, or set OVERPARAM_MEMORY")
@@ -43,9 +49,13 @@ def size(count):
 
 
 def held(holder, but=()):
-    """Bytes of the tensors in an object's attributes, and in lists and dicts there, less those of the objects `but`."""
+    """Bytes of the tensors in an object's attributes, and in lists and dicts there, less those of
+    the objects `but`.
+    """
     shared = {t.untyped_storage().data_ptr() for other in but for t in _tensors(vars(other))}
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in _tensors(vars(holder))}
+    storages = {
+        t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in _tensors(vars(holder))
+    }
     return sum(count for pointer, count in storages.items() if pointer not in shared)
 
 
@@ -60,6 +70,8 @@ def _tensors(value):
 
 
 def fitting(count, each, what, device="cpu"):
-    """How many of `count` things of `each` bytes may be held at once, at least 1. Raises MemoryExceeded if none may."""
+    """How many of `count` things of `each` bytes may be held at once, at least 1. Raises
+    MemoryExceeded if none may.
+    """
     require(each, what, device)
     return max(1, min(count, int(budget(device) // max(each, 1))))

@@ -1,4 +1,6 @@
-"""A copy of the project with two toy claims, and commands that imitate SLURM's, in a path with a space."""
+"""A copy of the project with two toy claims, and commands that imitate SLURM's, in a path with a
+space.
+"""
 
 import json
 import os
@@ -26,14 +28,21 @@ class Cluster(Copy):
             toy.write(self.notebooks, claim, body)
         self.jobs.mkdir()
         commands.mkdir()
-        imitation = f"#!{sys.executable}\n" + Path(__file__).with_name("imitation.py").read_text(encoding="utf-8")
+        imitation = f"#!{sys.executable}\n" + Path(__file__).with_name("imitation.py").read_text(
+            encoding="utf-8"
+        )
         for name in COMMANDS:
             (commands / name).write_text(imitation, encoding="utf-8")
             (commands / name).chmod(0o755)
 
     def batch(self, *words):
         """`overparam figures` with these words for Snakemake, its output in the file `said`."""
-        quickly = ["--slurm-init-seconds-before-status-checks", "1", "--slurm-status-command", "squeue"]
+        quickly = [
+            "--slurm-init-seconds-before-status-checks",
+            "1",
+            "--slurm-status-command",
+            "squeue",
+        ]
         with open(self.root / "said", "w") as said:
             command = ["figures", "--", "--executor", "slurm", *quickly, *words]
             return self.start(*command, stdout=said, stderr=subprocess.STDOUT)
@@ -58,10 +67,17 @@ class Cluster(Copy):
         """The id of a job whose notebook is being run."""
         self.wait(lambda: list((self.root / "logs" / "smoke").glob(f".{stem}*.ipynb")))
         comment = f"rule_notebook_wildcards_smoke_{stem}"
-        return next(path.stem for path in self.jobs.glob("*.asked") if comment in path.read_text().splitlines())
+        return next(
+            path.stem
+            for path in self.jobs.glob("*.asked")
+            if comment in path.read_text().splitlines()
+        )
 
 
 @pytest.fixture
 def cluster(tmp_path):
     """One claim that takes a moment, and one that fails."""
-    return Cluster(tmp_path, {"toy2020-quick": "import time\ntime.sleep(5)\nvalue = 0.5", "toy2020-fails": "1 / 0"})
+    return Cluster(
+        tmp_path,
+        {"toy2020-quick": "import time\ntime.sleep(5)\nvalue = 0.5", "toy2020-fails": "1 / 0"},
+    )

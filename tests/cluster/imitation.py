@@ -1,7 +1,8 @@
 """SLURM's commands, as far as Snakemake's plug-in calls them, for tests without a SLURM.
 
-Jobs are processes of this machine. The name under which it is called says which command it is; JOBS names the folder
-where <id>.pid, <id>.asked (the words of sbatch) and <id>.rc (the exit status, 137 where it was cancelled) stand.
+Jobs are processes of this machine. The name under which it is called says which command it is; JOBS
+names the folder where <id>.pid, <id>.asked (the words of sbatch) and <id>.rc (the exit status, 137
+where it was cancelled) stand.
 """
 
 import itertools
@@ -30,10 +31,14 @@ def sbatch(words):
     command = next(word.removeprefix("--wrap=") for word in words if word.startswith("--wrap="))
     log = words[words.index("--output") + 1].replace("%j", str(number))
     job = subprocess.Popen(
-        ["sh", "-c", RUN, "sh", command, log, JOBS / f"{number}.rc"], stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd=words[words.index("-D") + 1],
+        ["sh", "-c", RUN, "sh", command, log, JOBS / f"{number}.rc"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd=words[words.index("-D") + 1],
         env=os.environ | {"SLURM_JOB_ID": str(number)},
-    )  # fmt: skip
+    )
     (JOBS / f"{number}.pid").write_text(str(job.pid))
     print(number)
 

@@ -1,4 +1,6 @@
-"""The batch as jobs of a cluster: what each claim asks for, what is said of how they ended, and what a death costs."""
+"""The batch as jobs of a cluster: what each claim asks for, what is said of how they ended, and
+what a death costs.
+"""
 
 import os
 import re
@@ -28,9 +30,18 @@ QUICK, FAILS = "toy2020-quick", "toy2020-fails"
 @pytest.fixture(scope="module")
 def asked():
     """{stem: (threads, {resource: value})} of a dry run of the whole paper profile."""
-    run = subprocess.run([sys.executable, "-c", DRY_RUN, *STEMS], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", DRY_RUN, *STEMS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     found = JOB.findall(run.stdout)
-    return {stem: (int(threads), dict(r.split("=", 1) for r in text.split(", "))) for stem, threads, text in found}
+    return {
+        stem: (int(threads), dict(r.split("=", 1) for r in text.split(", ")))
+        for stem, threads, text in found
+    }
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -47,7 +58,9 @@ def test_every_paper_job_asks_for_what_its_table_says(asked, stem):
 
 @pytest.mark.timeout(600)
 def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
-    batch = cluster.batch("--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=1")
+    batch = cluster.batch(
+        "--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=1"
+    )
     subprocess.run(["scancel", cluster.job(QUICK)], env=cluster.environment, check=True)
     assert batch.wait(timeout=300) == 1, cluster.said
     assert cluster.verdict(QUICK)

@@ -1,4 +1,6 @@
-"""Two notebooks of different kinds under the narrowest CPU kernels with two threads: nothing that decides may turn."""
+"""Two notebooks of different kinds under the narrowest CPU kernels with two threads: nothing that
+decides may turn.
+"""
 
 import json
 import shutil
@@ -9,8 +11,8 @@ import torch
 from copies import Copy
 from ledger.paths import ROOT
 
-# ATEN_CPU_CAPABILITY selects torch's own kernels; the libraries that multiply and factorize for torch, numpy and scipy
-# have switches of their own.
+# ATEN_CPU_CAPABILITY selects torch's own kernels; the libraries that multiply and factorize for
+# torch, numpy and scipy have switches of their own.
 NARROW = {
     "ATEN_CPU_CAPABILITY": "default",
     "ONEDNN_MAX_CPU_ISA": "SSE41",
@@ -25,12 +27,22 @@ CLAIMS = ("arora2019-fig1-spectrum-projections", "guo2024-fig2-rate-vs-alpha")
 
 def records(copy, threads, **environment):
     """{claim: record} at smoke size, with so many threads."""
-    folder, words = copy.root / f"{threads} threads", [word for claim in CLAIMS for word in ("--claim", claim)]
+    folder = copy.root / f"{threads} threads"
+    words = [word for claim in CLAIMS for word in ("--claim", claim)]
     code, out, err = copy.run(
-        "figures", *words, "--", "--set-threads", f"notebook={threads}", OVERPARAM_FIGURES=str(folder), **environment
+        "figures",
+        *words,
+        "--",
+        "--set-threads",
+        f"notebook={threads}",
+        OVERPARAM_FIGURES=str(folder),
+        **environment,
     )
     assert code == 0, out + err
-    return {c: json.loads((folder / "smoke" / c / "result.json").read_text(encoding="utf-8")) for c in CLAIMS}
+    return {
+        c: json.loads((folder / "smoke" / c / "result.json").read_text(encoding="utf-8"))
+        for c in CLAIMS
+    }
 
 
 def decides(record):

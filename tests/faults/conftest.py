@@ -29,11 +29,15 @@ def host(project):
 
 @pytest.fixture
 def mount():
-    """mount(folder, size): a small file system of its own; mount(folder, read_only=True): no more writing to it."""
+    """mount(folder, size): a small file system of its own; mount(folder, read_only=True): no more
+    writing to it.
+    """
     mounted = []
 
     def make(folder, size=None, read_only=False):
-        options = ["-o", "remount,ro"] if read_only else ["-t", "tmpfs", "-o", f"size={size}", "tmpfs"]
+        options = (
+            ["-o", "remount,ro"] if read_only else ["-t", "tmpfs", "-o", f"size={size}", "tmpfs"]
+        )
         folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True)
         if done.returncode:

@@ -13,7 +13,10 @@ from toys import complains
         (["run", "\udcff"], ["unknown claim"]),
         (["run", "toy2020-fine", "--profile", "huge"], ["unknown profile 'huge'", "smoke, laptop"]),
         (["run", "toy2020-fine", "--profile", "laptop"], ["has no profile 'laptop'"]),
-        (["run", "toy2020-fine", "-p", "widht=3"], ["unknown parameter 'widht'; did you mean width?"]),
+        (
+            ["run", "toy2020-fine", "-p", "widht=3"],
+            ["unknown parameter 'widht'; did you mean width?"],
+        ),
         (["run", "toy2020-fine", "-p", "rate=fast"], ["rate must be float", "'fast'"]),
         (["run", "toy2020-fine", "-p", "width=0"], ["width must be at least 1, not 0"]),
         (["run", "toy2020-fine", "-p", "seed=4294967296"], ["seed must be in [0, 4294967295]"]),
@@ -53,7 +56,10 @@ def test_a_changed_rerun_leaves_the_reference(project):
     assert "Changed: width: 5 -> 100" in out
     assert "(reference 0.5)" in out
     assert project.record("toy2020-fine") == reference
-    assert json.loads(project.record("toy2020-fine", "custom/smoke,width=100"))["parameters"]["width"] == 100
+    assert (
+        json.loads(project.record("toy2020-fine", "custom/smoke,width=100"))["parameters"]["width"]
+        == 100
+    )
     code, out, _ = project.run("show", "toy2020-fine")
     assert code == 0
     assert "figures/custom/smoke,width=100/toy2020-fine" in out
@@ -75,7 +81,9 @@ def test_a_shell_that_allows_too_little(project, words):
 
 def test_a_dry_run_runs_nothing(project):
     project.seconds, sizes = 20, [1] * 20_000
-    code, out, err = project.run("run", "toy2020-fine", "--dry-run", "-p", "width=7", "-p", f"sizes={sizes}")
+    code, out, err = project.run(
+        "run", "toy2020-fine", "--dry-run", "-p", "width=7", "-p", f"sizes={sizes}"
+    )
     assert code == 0, err
     assert "width = 7" in out
     assert not project.figures.exists()

@@ -1,4 +1,6 @@
-"""The batch: what is up to date stays, what fails does not stop the others, an interrupt or a kill loses nothing."""
+"""The batch: what is up to date stays, what fails does not stop the others, an interrupt or a kill
+loses nothing.
+"""
 
 import json
 import os
@@ -14,7 +16,9 @@ def test_up_to_date_by_content(project):
     assert project.run("figures")[0] == 0
     record = project.record("toy2020-fine")
     os.utime(project.file("toy2020-fine", ".ipynb"))
-    (project.root / "lib" / "overparam" / "theory" / "unused.py").write_text("# not used by the notebook\n")
+    (project.root / "lib" / "overparam" / "theory" / "unused.py").write_text(
+        "# not used by the notebook\n"
+    )
     code, out, _ = project.run("figures")
     assert (code, "1 of 1 notebooks are up to date" in out) == (0, True)
     assert project.record("toy2020-fine") == record
@@ -35,7 +39,9 @@ def test_outputs_are_stored_in_the_notebook_alone(project):
     code, out, err = project.run("outputs", "toy2020-fine")
     assert (code, out.strip()) == (0, "toy2020-fine"), err
     after = json.loads(path.read_text())
-    assert [cell["source"] for cell in after["cells"]] == [cell["source"] for cell in before["cells"]]
+    assert [cell["source"] for cell in after["cells"]] == [
+        cell["source"] for cell in before["cells"]
+    ]
     assert "reproduced" in json.dumps(after["cells"][-1]["outputs"]).lower()
     assert not project.figures.exists()
 
@@ -45,7 +51,10 @@ FAILURES = {
     "toy2020-dies": ["the kernel died", "perhaps for lack of memory"],
     "toy2020-greedy": ["MemoryError: Unable to allocate 1.00 GiB"],
     "toy2020-mute": ["it ended without a record of toy2020-mute"],
-    "toy2020-diverges": ["TrainingDiverged: run 0: the loss is not finite at step", "lower eta (now 1e+200)"],
+    "toy2020-diverges": [
+        "TrainingDiverged: run 0: the loss is not finite at step",
+        "lower eta (now 1e+200)",
+    ],
     "toy2020-data": ["DataUnavailable: mnist is neither in"],
 }
 
@@ -69,7 +78,8 @@ def test_failures_keep_their_logs_and_the_last_records_and_do_not_stop_the_other
     record = json.loads(project.record("toy2020-nan"))
     assert (record["verdict"], record["checks"][0]["value"]) == ("not reproduced", None)
     assert record["metrics"]["value"]["value"] is None
-    # Said once, in our words: nbclient's own line could come after the last one of an interrupted run.
+    # Said once, in our words: nbclient's own line could come after the last one of an interrupted
+    # run.
     assert "Kernel died while" not in project.run("run", "toy2020-dies")[2]
     good = [word for claim in ("toy2020-fine", "toy2020-nan") for word in ("--claim", claim)]
     assert "2 of 2 notebooks are up to date" in project.run("figures", *good)[1]
@@ -80,7 +90,9 @@ def test_an_interrupt_or_a_kill_keeps_what_is_done(project, words):
     """A kernel gets the interrupt, and the time to save what it has."""
     project.only("toy2020-fine", "toy2020-slow")
     assert project.run("figures")[0] == 0
-    before, started, saved = project.folder("toy2020-slow"), project.started, project.started.with_name("saved")
+    before = project.folder("toy2020-slow")
+    started = project.started
+    saved = project.started.with_name("saved")
     project.smoke(seconds=600.0)
     assert project.run("run", "toy2020-fine")[0] == 0
     done = project.folder("toy2020-fine")
@@ -128,16 +140,25 @@ pwd.getpwuid = getpwuid
 
 
 def test_an_odd_machine(project):
-    """No home to write to, the plainest locale, an absurd thread count, and a clock that jumps, after the sources."""
+    """No home to write to, the plainest locale, an absurd thread count, and a clock that jumps,
+    after the sources.
+    """
     project.only("toy2020-fine", "toy2020-trains")
     (project.root / "lib" / "sitecustomize.py").write_text(ODD)
     for path in project.notebooks.rglob("*.toml"):
         os.utime(path, (2**32, 2**32))
-    (project.root / "a temporary folder of one's own, with a name that is too long for the address of a socket").mkdir()
+    (
+        project.root
+        / "a temporary folder of one's own, with a name that is too long for the address of a socket"
+    ).mkdir()
     odd = {
-        "HOME": "/proc", "XDG_CACHE_HOME": "", "IPYTHONDIR": "/proc/ipython", "LC_ALL": "C", "OMP_NUM_THREADS": "0",
+        "HOME": "/proc",
+        "XDG_CACHE_HOME": "",
+        "IPYTHONDIR": "/proc/ipython",
+        "LC_ALL": "C",
+        "OMP_NUM_THREADS": "0",
         "TMPDIR": str(next(project.root.glob("a temp*"))),
-    }  # fmt: skip
+    }
     code, out, err = project.run("figures", **odd)
     assert code == 0, out + err
     code, out, err = project.run("figures", **odd)
@@ -151,16 +172,27 @@ def test_an_odd_machine(project):
 
 @pytest.mark.parametrize("words", [["figures"], ["run", "toy2020-draws"]])
 def test_nothing_of_the_users_gets_into_a_record(project, words):
-    """Another's kernel of the same name, a module called like a library, a style; folders named from where one is."""
+    """Another's kernel of the same name, a module called like a library, a style; folders named
+    from where one is.
+    """
     project.only("toy2020-draws")
     assert project.run(*words)[0] == 0
-    (picture,) = (content for name, content in project.folder("toy2020-draws").items() if name.endswith("png"))
-    kernel, style = project.root / "own" / "kernels" / "python3", project.root / "own" / "matplotlibrc"
+    (picture,) = (
+        content for name, content in project.folder("toy2020-draws").items() if name.endswith("png")
+    )
+    kernel = project.root / "own" / "kernels" / "python3"
+    style = project.root / "own" / "matplotlibrc"
     kernel.mkdir(parents=True)
-    (kernel / "kernel.json").write_text('{"argv": ["/bin/false"], "display_name": "x", "language": "python"}')
+    (kernel / "kernel.json").write_text(
+        '{"argv": ["/bin/false"], "display_name": "x", "language": "python"}'
+    )
     style.write_text("axes.facecolor: red\n")
     project.started.with_name("torch.py").write_text("1 / 0")
-    own = {"JUPYTER_PATH": str(kernel.parents[1]), "MATPLOTLIBRC": str(style), "OVERPARAM_FIGURES": "elsewhere"}
+    own = {
+        "JUPYTER_PATH": str(kernel.parents[1]),
+        "MATPLOTLIBRC": str(style),
+        "OVERPARAM_FIGURES": "elsewhere",
+    }
     code, out, err = project.run(*words, cwd="own", **own)
     assert code == 0, out + err
     drawn = project.root / "own" / "elsewhere" / "smoke" / "toy2020-draws"
@@ -171,7 +203,9 @@ def test_nothing_of_the_users_gets_into_a_record(project, words):
 
 
 def test_sources_that_change_while_a_run_waits_or_begins(project):
-    """The edited notebook of a second run, and its record, are not those of the sources before and after."""
+    """The edited notebook of a second run, and its record, are not those of the sources before and
+    after.
+    """
     path = project.file("toy2020-slow", ".ipynb")
     original = path.read_text()
     project.smoke(seconds=5.0)
@@ -209,7 +243,9 @@ def test_nothing_stays_in_the_temporary_folder(project):
         wait_for(project.started.exists, "the notebook")
         project.started.unlink()
         run.send_signal(how)
-        err = run.communicate(timeout=3 * SECONDS)[1]  # a kernel that does not hear is ended by force after SECONDS
+        err = run.communicate(timeout=3 * SECONDS)[
+            1
+        ]  # a kernel that does not hear is ended by force after SECONDS
         assert err.startswith("terminated; finished" if how == signal.SIGHUP else "")
         assert run.returncode == expected
         wait_for(lambda: not project.processes(), "the end of all processes")
@@ -221,4 +257,6 @@ def test_few_cores_do_not_mean_fewer_threads(project):
     project.register("toy2020-fine", "[sizes.laptop]\nwidth = 7\n")
     code, out, err = project.run("figures", "--profile", "laptop", "--cores", "1")
     assert code == 0, out + err
-    assert json.loads(project.record("toy2020-fine", "laptop"))["device"].startswith("CPU, 2 threads")
+    assert json.loads(project.record("toy2020-fine", "laptop"))["device"].startswith(
+        "CPU, 2 threads"
+    )

@@ -1,4 +1,6 @@
-"""A checkout that was copied, or lies inside another one, is itself: its environment, its commit."""
+"""A checkout that was copied, or lies inside another one, is itself: its environment, its
+commit.
+"""
 
 import os
 import shutil
@@ -21,10 +23,21 @@ def test_a_copied_environment_is_made_anew(tmp_path):
     here.mkdir()
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         shutil.copy(paths.ROOT / name, here)
-    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")
+    }
 
     def ran(folder):
-        command = ["make", "--no-print-directory", "-C", str(folder), "figures", f"BASE_PYTHON={base}"]
+        command = [
+            "make",
+            "--no-print-directory",
+            "-C",
+            str(folder),
+            "figures",
+            f"BASE_PYTHON={base}",
+        ]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -1,4 +1,6 @@
-"""Flipped bytes, truncated and empty files: said by name or without effect, never a crash, and the next run heals."""
+"""Flipped bytes, truncated and empty files: said by name or without effect, never a crash, and the
+next run heals.
+"""
 
 import json
 import random
@@ -77,7 +79,9 @@ def test_damaged_outputs(here, monkeypatch):
         assert not records.stale(CLAIM, "smoke")
         assert not runner.refresh(CLAIM, "smoke")
     result = here.figures / "smoke" / CLAIM / "result.json"
-    result.write_text(result.read_text().replace('"verdict": "reproduced"', '"verdict": "partly reproduced"'))
+    result.write_text(
+        result.read_text().replace('"verdict": "reproduced"', '"verdict": "partly reproduced"')
+    )
     code, out, err = here.run("list")
     assert (code, f"{result} is not what its run wrote" in err) == (0, True)
     code, out, err = here.run("figures")
@@ -103,14 +107,24 @@ def a_kill_before_the_record_is_in_place_leaves_an_outdated_one(here, monkeypatc
     monkeypatch.setattr(runner.os, "replace", until_the_record)
     with pytest.raises(KeyboardInterrupt):
         runner._install(staged, here.figures / "smoke")
-    assert here.folder(CLAIM) == {"result.json": record, "series.npz": b"new", "notebook.ipynb": b"new"}
+    assert here.folder(CLAIM) == {
+        "result.json": record,
+        "series.npz": b"new",
+        "notebook.ipynb": b"new",
+    }
     assert records.stale(CLAIM, "smoke")
 
 
 def test_an_unreadable_record_is_named(here):
     path = here.figures / "laptop" / CLAIM / "result.json"
     path.parent.mkdir(parents=True)
-    for content in (b"", b"[]", b'{"claim": "\xff', b'{"verdict": ' + b"1" * 5000 + b"}", b"[" * 100_000):
+    for content in (
+        b"",
+        b"[]",
+        b'{"claim": "\xff',
+        b'{"verdict": ' + b"1" * 5000 + b"}",
+        b"[" * 100_000,
+    ):
         path.write_bytes(content)
         assert records.stale(CLAIM, "laptop")
         for read in (lambda: records.load(CLAIM, "laptop"), lambda: diff.at_present(here.figures)):

@@ -22,7 +22,11 @@ def test_full_and_read_only_disks(project, mount):
     assert project.run("run", "toy2020-trains")[0] == 0
     before = project.folder("toy2020-trains")
     for full, spare, expected in (
-        (project.logs, 2**16, ["No space left on device", "full traceback in"]),  # enough for the notebook alone
+        (
+            project.logs,
+            2**16,
+            ["No space left on device", "full traceback in"],
+        ),  # enough for the notebook alone
         (project.logs, 0, ["No space left on device", "nothing was overwritten"]),
         (project.figures, 0, ["OSError: [Errno 28] No space left on device", "full traceback in"]),
     ):
@@ -39,7 +43,10 @@ def test_full_and_read_only_disks(project, mount):
     project.smoke(width=1)
     mount(project.figures, read_only=True)
     for words in (["run", "toy2020-trains"], ["figures"]):
-        assert complains(project.run(*words), f"cannot write to {project.figures / 'smoke'}: Read-only file system")
+        assert complains(
+            project.run(*words),
+            f"cannot write to {project.figures / 'smoke'}: Read-only file system",
+        )
     assert project.folder("toy2020-trains") == renewed
 
 

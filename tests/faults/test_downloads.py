@@ -1,4 +1,6 @@
-"""Downloads that are killed leave nothing that the next one takes for whole; a user's own folder of data is found."""
+"""Downloads that are killed leave nothing that the next one takes for whole; a user's own folder of
+data is found.
+"""
 
 import signal
 
@@ -6,7 +8,9 @@ import pytest
 from toys import SECONDS, wait_for
 
 
-@pytest.mark.parametrize(("how", "expected"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("how", "expected"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9), (signal.SIGINT, 130)]
+)
 def test_a_killed_download(project, host, how, expected):
     cache, host.mode = project.root / "data" / "cache" / "mnist", "stalled"
     fetch = project.start("data", "fetch", "mnist")
@@ -15,7 +19,9 @@ def test_a_killed_download(project, host, how, expected):
     _, err = fetch.communicate(timeout=SECONDS)
     assert fetch.returncode == expected
     assert "Traceback" not in err
-    assert {path.suffix for path in cache.iterdir()} <= ({".part"} if how == signal.SIGKILL else set())
+    assert {path.suffix for path in cache.iterdir()} <= (
+        {".part"} if how == signal.SIGKILL else set()
+    )
     host.mode = "good"
     code, _, err = project.run("data", "fetch", "mnist")
     assert code == 0, err

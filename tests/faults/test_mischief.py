@@ -1,4 +1,5 @@
-"""Whatever users do, in any order: no record that looks current differs from what a clean run of the sources gives.
+"""Whatever users do, in any order: no record that looks current differs from what a clean run of
+the sources gives.
 
 OVERPARAM_MISCHIEF: seconds for which sequences are tried; otherwise it is one.
 """
@@ -19,7 +20,9 @@ from toys import NET, SECONDS, wait_for
 import toy
 
 CLAIM, PROFILE = "toy2020-mischief", "laptop"
-CODE = NET.format(n=40, m=200) + """
+CODE = (
+    NET.format(n=40, m=200)
+    + """
 from overparam.training.losses import halving_step
 
 class Scaled(SquaredLoss):
@@ -36,8 +39,15 @@ history = gradient_descent(net, x, Scaled(y, "sum"), ETA, 60, **rest)
 value = (history.loss[0, -1] + history.logs["moved"].sum() + halving_step(history.loss)[0]).item() / 1e3 + rate
 claim.metric("value", value)
 claim.series(curve=history.loss[0])
-"""  # fmt: skip
-SOURCES = {"FACTOR": [1.0, 0.5], "TWICE": [1.0, 2.0], "ETA": [1e-4, 2e-4], "rate": [0.5, 2.0], "threshold": [1.0, 2.0]}
+"""
+)
+SOURCES = {
+    "FACTOR": [1.0, 0.5],
+    "TWICE": [1.0, 2.0],
+    "ETA": [1e-4, 2e-4],
+    "rate": [0.5, 2.0],
+    "threshold": [1.0, 2.0],
+}
 SOURCES |= {"half": [2, 4], "DIGITS": [6, 3]}
 LIBRARY = ("overparam/training/losses.py", "ledger/values.py")  # which have the last two
 LOOK = """
@@ -52,7 +62,9 @@ KNOWN = {}  # by sources: what a clean run finds
 
 
 class Mischief:
-    """A project whose sources are a few numbers, another one for clean runs of them, and mischief by chance."""
+    """A project whose sources are a few numbers, another one for clean runs of them, and mischief
+    by chance.
+    """
 
     def __init__(self, folder, seed=0):
         self.folder, self.random, self.compared = folder, random.Random(seed), 0
@@ -67,11 +79,19 @@ class Mischief:
             self.write(project)
 
     def sequence(self, length=6):
-        """Does mischief, and often runs after it; the number of records that looked current, and were."""
+        """Does mischief, and often runs after it; the number of records that looked current, and
+        were.
+        """
         steps = {
-            self.edit: 4, self.revert: 2, self.interrupt_or_kill: 4, self.edit_while_it_runs: 3, self.put_back: 2,
-            self.flip_a_bit: 2, self.run_with_another_parameter: 1, self.refresh: 2,
-        }  # fmt: skip
+            self.edit: 4,
+            self.revert: 2,
+            self.interrupt_or_kill: 4,
+            self.edit_while_it_runs: 3,
+            self.put_back: 2,
+            self.flip_a_bit: 2,
+            self.run_with_another_parameter: 1,
+            self.refresh: 2,
+        }
         for step in self.random.choices([*steps], weights=steps.values(), k=length):
             print(step.__name__, end=" ", flush=True)
             step()
@@ -99,8 +119,12 @@ class Mischief:
         contents = {
             project.file(CLAIM, ".ipynb"): toy.notebook(CLAIM, code),
             project.file(CLAIM): toy.REGISTERED.format(at_most=now["threshold"]) + sizes,
-            project.root / "lib" / LIBRARY[0]: self.losses.replace("[..., :1] / 2", f"[..., :1] / {now['half']}"),
-            project.root / "lib" / LIBRARY[1]: self.values.replace("DIGITS = 6", f"DIGITS = {now['DIGITS']}"),
+            project.root / "lib" / LIBRARY[0]: self.losses.replace(
+                "[..., :1] / 2", f"[..., :1] / {now['half']}"
+            ),
+            project.root / "lib" / LIBRARY[1]: self.values.replace(
+                "DIGITS = 6", f"DIGITS = {now['DIGITS']}"
+            ),
         }
         for path, content in contents.items():
             if not path.exists() or path.read_text() != content:
@@ -109,7 +133,9 @@ class Mischief:
     def found(self, project):
         """What of a record depends on its sources."""
         record = json.loads(project.record(CLAIM, PROFILE))
-        kept = {name: record[name] for name in ("parameters", "verdict", "checks", "metrics", "series")}
+        kept = {
+            name: record[name] for name in ("parameters", "verdict", "checks", "metrics", "series")
+        }
         return kept, project.folder(CLAIM, PROFILE)["series.npz"]
 
     def expected(self):
@@ -136,7 +162,11 @@ class Mischief:
             return
         state, shown = json.loads(done.stdout)
         assert shown in (None, [state["verdict"], state["stale"]])
-        print("current" if state["verdict"] and not state["stale"] else "-", [*self.sources.values()], flush=True)
+        print(
+            "current" if state["verdict"] and not state["stale"] else "-",
+            [*self.sources.values()],
+            flush=True,
+        )
         if state["verdict"] and not state["stale"]:
             self.compared += 1
             assert self.found(self.project) == self.expected(), self.sources
@@ -155,7 +185,9 @@ class Mischief:
 
     def edit(self):
         name = self.random.choice([*SOURCES])
-        self.sources[name] = self.random.choice([value for value in SOURCES[name] if value != self.sources[name]])
+        self.sources[name] = self.random.choice(
+            [value for value in SOURCES[name] if value != self.sources[name]]
+        )
         self.history.append(dict(self.sources))
         self.write(self.project)
 
@@ -165,19 +197,29 @@ class Mischief:
 
     def until_it_trains(self, started):
         saved = self.project.logs / "checkpoints" / PROFILE / CLAIM
-        wait_for(lambda: any(saved.glob("*.safetensors")) or started.poll() is not None, "a checkpoint")
+        wait_for(
+            lambda: any(saved.glob("*.safetensors")) or started.poll() is not None, "a checkpoint"
+        )
 
     def interrupt_or_kill(self):
         """Whatever process, as soon as it has begun to train, mostly, or at any other moment.
 
-        Not Snakemake with SIGTERM: its handler takes a lock that it may hold already, so that it never ends.
+        Not Snakemake with SIGTERM: its handler takes a lock that it may hold already, so that it
+        never ends.
         """
-        batch, how = self.random.random() < 0.3, self.random.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-        started = self.project.start(*(["figures"] if batch else ["run", CLAIM]), "--profile", PROFILE)
+        batch = self.random.random() < 0.3
+        how = self.random.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+        started = self.project.start(
+            *(["figures"] if batch else ["run", CLAIM]), "--profile", PROFILE
+        )
         if self.random.random() < 0.7:
             self.until_it_trains(started)
         time.sleep(self.random.uniform(0, 0.3 if self.random.random() < 0.7 else 8))
-        victims = [p for p in self.project.processes() if how == signal.SIGKILL or "snakemake" not in p.cmdline()]
+        victims = [
+            p
+            for p in self.project.processes()
+            if how == signal.SIGKILL or "snakemake" not in p.cmdline()
+        ]
         victim = self.random.choice(victims or [started])
         print(how.name, "to", "batch" if batch else "run", end=" ", flush=True)
         victim.send_signal(how)

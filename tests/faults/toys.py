@@ -1,4 +1,6 @@
-"""A copy of the project with toy claims, in which the command line runs as for a user, and a host for its data."""
+"""A copy of the project with toy claims, in which the command line runs as for a user, and a host
+for its data.
+"""
 
 import gzip
 import hashlib
@@ -48,7 +50,8 @@ np.ones(2**27)
 """,
     "toy2020-mute": "value = 0.5\nclaim.report = lambda: None",
     "toy2020-nan": 'value = float("nan")\nclaim.metric("value", value)',
-    "toy2020-diverges": NET.format(n=3, m=8) + 'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e200, 5)',
+    "toy2020-diverges": NET.format(n=3, m=8)
+    + 'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e200, 5)',
     "toy2020-trains": NET.format(n=40, m=500)
     + """
 saved = Checkpoint(claim.checkpoints / "net", every=0)
@@ -157,19 +160,30 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 def idx(*shape):
-    """Bytes of a gzipped IDX file, with content that does not compress, and labels that are digits."""
-    content = os.urandom(math.prod(shape)) if len(shape) > 1 else bytes(k % 10 for k in range(*shape))
-    return gzip.compress(bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}i", *shape) + content)
+    """Bytes of a gzipped IDX file, with content that does not compress, and labels that are
+    digits.
+    """
+    content = (
+        os.urandom(math.prod(shape)) if len(shape) > 1 else bytes(k % 10 for k in range(*shape))
+    )
+    return gzip.compress(
+        bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}i", *shape) + content
+    )
 
 
 def serve_mnist(host, project):
     """Make a host the origin of the project's MNIST, which is a small one then."""
     host.files = {
-        "train-images-idx3-ubyte.gz": idx(400, 28, 28), "train-labels-idx1-ubyte.gz": idx(400),
-        "t10k-images-idx3-ubyte.gz": idx(40, 28, 28), "t10k-labels-idx1-ubyte.gz": idx(40),
-    }  # fmt: skip
+        "train-images-idx3-ubyte.gz": idx(400, 28, 28),
+        "train-labels-idx1-ubyte.gz": idx(400),
+        "t10k-images-idx3-ubyte.gz": idx(40, 28, 28),
+        "t10k-labels-idx1-ubyte.gz": idx(40),
+    }
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in host.files.items()}
-    rows = [f'"{name}" = {{ size = {len(host.files[name])}, sha256 = "{d}" }}\n' for name, d in digests.items()]
+    rows = [
+        f'"{name}" = {{ size = {len(host.files[name])}, sha256 = "{d}" }}\n'
+        for name, d in digests.items()
+    ]
     registry = project.root / "lib" / "overparam" / "data" / "registry.toml"
     text = registry.read_text()
     start, end = text.index("urls = ["), text.index("[fashion-mnist]")

@@ -14,9 +14,13 @@ from overparam import settings
 
 hypothesis.configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "hypothesis")
 of_examples.register_profile(
-    "hostile", derandomize=True, deadline=None, database=None, max_examples=60,
+    "hostile",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=60,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
+)
 of_examples.load_profile("hostile")
 
 

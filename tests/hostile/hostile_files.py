@@ -78,7 +78,11 @@ def zips(name):
         "too long": [(22, b"\xff\xff\xff\x7f"), (central + 24, b"\xff\xff\xff\x7f")],
         "in the wrong place": [(central + 42, b"\xff\xff\xff\x7f")],
     }
-    found = {"a bomb": zipped(name, bytes(BOMB)), "upwards": zipped(f"../../{name}", b"1"), "cut": good[:-10]}
+    found = {
+        "a bomb": zipped(name, bytes(BOMB)),
+        "upwards": zipped(f"../../{name}", b"1"),
+        "cut": good[:-10],
+    }
     for kind, changes in patched.items():
         found[kind] = overwritten(good, *changes)
     packed = zipped(name, b"x" * 99, zipfile.ZIP_BZIP2)
@@ -111,17 +115,28 @@ def hostile_files(folder):
         yield "sgemm", {"sgemm_product_dataset.zip": content}
     for content in pickles(folder, "x_train", "x_test", "y_train", "y_test").values():
         yield "fashion-sample", {"fashion-sample.npz": content}
-        yield "cifar10", {"labels.npz": content} | {f"data_batch_{i}.webp": b"RIFF" for i in range(1, 6)}
+        yield (
+            "cifar10",
+            {"labels.npz": content} | {f"data_batch_{i}.webp": b"RIFF" for i in range(1, 6)},
+        )
     for csv in (b"", b"a,b\n1", b"a\0b", b"\xff", b'"' + b"x" * 200_000, b"nan,inf,1e999\n1,2,3"):
         yield "california-housing", {"housing.csv": csv}
         yield "california-housing", {"housing.csv.gz": gzip.compress(csv)[:-4]}
         yield "sgemm", {"sgemm_product.csv.gz": gzip.compress(csv)}
         yield "mnist-5k", {"mnist_5k.csv.gz": gzip.compress(csv)}
-        yield "diabetes", {f"diabetes_{part}.csv.gz": gzip.compress(csv) for part in ("data_raw", "target")}
+        yield (
+            "diabetes",
+            {f"diabetes_{part}.csv.gz": gzip.compress(csv) for part in ("data_raw", "target")},
+        )
         yield "imdb", {"imdb_reviews.csv.xz": lzma.compress(csv)}
     yield "imdb", {"imdb_reviews.csv.xz": b"\xfd7zXZ\0"}
     yield "photo-patches", {"china.jpg": b"\xff\xd8\xff", "flower.jpg": b""}
 
 
 def idx(array):
-    return b"\0\0\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    return (
+        b"\0\0\x08"
+        + bytes([array.ndim])
+        + struct.pack(f">{array.ndim}I", *array.shape)
+        + array.tobytes()
+    )

@@ -1,4 +1,6 @@
-"""Data files and hosts that lie: nothing unregistered is decoded, nothing unpacked or run, sizes are bounded."""
+"""Data files and hosts that lie: nothing unregistered is decoded, nothing unpacked or run, sizes
+are bounded.
+"""
 
 import gzip
 import lzma
@@ -23,11 +25,16 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "files"), FORMS, ids=["/".join([name, *files][:2]) for name, files in FORMS])
+@pytest.mark.parametrize(
+    ("name", "files"), FORMS, ids=["/".join([name, *files][:2]) for name, files in FORMS]
+)
 def test_what_is_not_registered_reaches_no_decoder(mirror, monkeypatch, name, files):
     opened = []
     monkeypatch.setitem(readers.READERS, name, opened.append)
-    for content in [*archives("train.bin").values(), *pickles(mirror, "y_train", "y_test").values()]:
+    for content in [
+        *archives("train.bin").values(),
+        *pickles(mirror, "y_train", "y_test").values(),
+    ]:
         fill(mirror / name, dict.fromkeys(files, content))
         with pytest.raises(DataCorrupt, match="does not have the registered sha256"):
             data.load(name)
@@ -64,7 +71,9 @@ HEADERS = {
     "no bytes": b"",
     "floats": b"\0\0\x0d\1" + struct.pack(">I", 4) + bytes(16),
     "sizes of -1": b"\0\0\x08\3" + struct.pack(">3i", -1, -1, 7) + bytes(7),
-    "sizes whose product overflows": b"\0\0\x08\3" + struct.pack(">3I", 1 << 31, 1 << 31, 4) + bytes(7),
+    "sizes whose product overflows": b"\0\0\x08\3"
+    + struct.pack(">3I", 1 << 31, 1 << 31, 4)
+    + bytes(7),
     "too long": b"\0\0\x08\1" + struct.pack(">I", 7) + bytes(8),
     "too short": b"\0\0\x08\1" + struct.pack(">I", 7) + bytes(6),
 }
@@ -78,7 +87,9 @@ def test_lying_headers_of_images(tmp_path, header):
     }
     assert read(tmp_path / "good", "mnist", good)[0].x[0].shape == (2, 3, 3)
     with pytest.raises(DataCorrupt, match=r"mnist in .* cannot be decoded"):
-        read(tmp_path / "bad", "mnist", good | {"train-images-idx3-ubyte.gz": gzip.compress(header)})
+        read(
+            tmp_path / "bad", "mnist", good | {"train-images-idx3-ubyte.gz": gzip.compress(header)}
+        )
 
 
 UINT8 = arrays.arrays(np.uint8, arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5))
@@ -93,8 +104,13 @@ def test_images_are_read_back(array):
 def test_texts_are_read_back_from_both_forms(tmp_path, texts):
     rows = [(split, i, text) for split in ("train", "test") for i, text in enumerate(texts)]
     archive, csv = tmp_path / "aclImdb_v1.tar.gz", tmp_path / "imdb_reviews.csv.xz"
-    archive.write_bytes(tar(*(member(f"aclImdb/{split}/pos/{i}_9.txt", text.encode()) for split, i, text in rows)))
-    lines = [",".join([split, "1", "9", str(i), '"' + text.replace('"', '""') + '"']) for split, i, text in rows]
+    archive.write_bytes(
+        tar(*(member(f"aclImdb/{split}/pos/{i}_9.txt", text.encode()) for split, i, text in rows))
+    )
+    lines = [
+        ",".join([split, "1", "9", str(i), '"' + text.replace('"', '""') + '"'])
+        for split, i, text in rows
+    ]
     csv.write_bytes(lzma.compress("\n".join(["split,label,rating,id,review", *lines, ""]).encode()))
     for path in (archive, csv):
         assert [part.tolist() for part in readers.imdb({path.name: path}).x] == [texts, texts]

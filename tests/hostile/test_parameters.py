@@ -1,4 +1,6 @@
-"""Parameters, claim ids and folders as commands, code, templates and paths: they stay what they are."""
+"""Parameters, claim ids and folders as commands, code, templates and paths: they stay what they
+are.
+"""
 
 import json
 
@@ -15,14 +17,40 @@ from overparam.errors import ParameterError
 from toy import tried
 
 INJECTIONS = [
-    '"; open("pwned", "w").close(); "', "'); open('pwned', 'w').close(); ('", "\\", '\\"', '"""', "#", "{}", "{word}",
-    "{seed.__class__}", "{0}", "{{ 7 * 7 }}", "{% raw %}", "%s%n", "$(touch pwned)", "`touch pwned`", "; touch pwned",
-    "| touch pwned", "&& touch pwned", "../../pwned", "a b", "--config", "-p", "é ∞ 字", "[red]x[/blue]", "a=b",
-]  # fmt: skip
+    '"; open("pwned", "w").close(); "',
+    "'); open('pwned', 'w').close(); ('",
+    "\\",
+    '\\"',
+    '"""',
+    "#",
+    "{}",
+    "{word}",
+    "{seed.__class__}",
+    "{0}",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "%s%n",
+    "$(touch pwned)",
+    "`touch pwned`",
+    "; touch pwned",
+    "| touch pwned",
+    "&& touch pwned",
+    "../../pwned",
+    "a b",
+    "--config",
+    "-p",
+    "é ∞ 字",
+    "[red]x[/blue]",
+    "a=b",
+]
 TEXTS = st.text(max_size=20) | st.sampled_from(INJECTIONS)
 
 
-@given(word=TEXTS, rate=st.floats() | st.integers(), sizes=st.lists(st.integers(min_value=1), min_size=1, max_size=3))
+@given(
+    word=TEXTS,
+    rate=st.floats() | st.integers(),
+    sizes=st.lists(st.integers(min_value=1), min_size=1, max_size=3),
+)
 def test_what_papermill_injects_gives_just_these_values(word, rate, sizes):
     defaults = {"word": "a", "rate": 0.5, "sizes": [1, 2]}
     values = tried(lambda: validated({"word": word, "rate": rate, "sizes": sizes}, defaults, {}))
@@ -31,7 +59,9 @@ def test_what_papermill_injects_gives_just_these_values(word, rate, sizes):
     namespace = {}
     exec(translate_parameters("python3", "python", values, "Parameters"), {}, namespace)
     assert namespace == values
-    assert {name: type(value) for name, value in namespace.items()} == {name: type(v) for name, v in values.items()}
+    assert {name: type(value) for name, value in namespace.items()} == {
+        name: type(v) for name, v in values.items()
+    }
 
 
 @given(text=TEXTS | st.text(alphabet=st.sampled_from("widthrs=1.,'\"[]{}()#\\ -+*:j"), max_size=30))
@@ -43,11 +73,22 @@ def test_a_word_of_the_command_line_is_an_assignment_or_refused(claim_id, text):
 
 
 @pytest.mark.parametrize(
-    "value", ["{[]: 1}", "-" * 100_000 + "1", "(" * 300, "[" * 150 + "]" * 150, "1" * 5000, "0x" + "f" * 5000, "\0"],
+    "value",
+    [
+        "{[]: 1}",
+        "-" * 100_000 + "1",
+        "(" * 300,
+        "[" * 150 + "]" * 150,
+        "1" * 5000,
+        "0x" + "f" * 5000,
+        "\0",
+    ],
     ids=["unhashable", "deep", "brackets", "lists", "long", "long in base 16", "NUL"],
-)  # fmt: skip
+)
 def test_words_that_break_a_parser_of_literals(claim_id, value):
-    with pytest.raises(ParameterError, match=r"width is an integer of 20000 bits|width must be int"):
+    with pytest.raises(
+        ParameterError, match=r"width is an integer of 20000 bits|width must be int"
+    ):
         records.plan(claim_id, "smoke", dict([cli._assignment(f"width={value}", claim_id)]))
 
 
@@ -60,7 +101,10 @@ def test_a_batch_runs_in_a_folder_of_any_name_with_any_words(tmp_path):
     made = Copy(tmp_path / "{seed} {0} 'a' \"b\" $(touch pwned) `touch pwned`; touch pwned #é")
     word, claim = " ".join(INJECTIONS), "toy2020-echo"
     toy.write(
-        made.notebooks, claim, 'open("word", "w").write(word)\nvalue = 0.5', f"[sizes.smoke]\nword = {json.dumps(word)}"
+        made.notebooks,
+        claim,
+        'open("word", "w").write(word)\nvalue = 0.5',
+        f"[sizes.smoke]\nword = {json.dumps(word)}",
     )
     code, out, err = made.run("figures")
     assert code == 0, out + err

@@ -55,7 +55,10 @@ class Toy:
 
     def write(self, prose="# A toy", parameters=PARAMETERS, *code):
         """Write the notebook."""
-        cells = [nbformat.v4.new_code_cell(source) for source in (parameters, *(code or ["claim.report()"]))]
+        cells = [
+            nbformat.v4.new_code_cell(source)
+            for source in (parameters, *(code or ["claim.report()"]))
+        ]
         cells[0].metadata.tags = ["parameters"]
         made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose), *cells])
         nbformat.write(made, self.folder / "lem1.ipynb")
@@ -82,15 +85,23 @@ class Toy:
         return json.loads((self.figures / folder / self.id / "result.json").read_text())
 
     def run(self, monkeypatch, finish=lambda claim: None, size="smoke"):
-        """The executed notebook of a run, as the runner keeps it; finish(claim) is called before its report."""
-        monkeypatch.setenv(*Run(fingerprint=records.fingerprint(self.id, size)).variables().popitem())
+        """The executed notebook of a run, as the runner keeps it; finish(claim) is called before
+        its report.
+        """
+        monkeypatch.setenv(
+            *Run(fingerprint=records.fingerprint(self.id, size)).variables().popitem()
+        )
         shown = []
-        monkeypatch.setattr("ledger.claim._show", lambda data, more=None: shown.append((data, more or {})))
+        monkeypatch.setattr(
+            "ledger.claim._show", lambda data, more=None: shown.append((data, more or {}))
+        )
         claim = self.measured(**registry.parameters_at(self.id, size))
         finish(claim)
         claim.report()
         executed = json.loads((self.folder / "lem1.ipynb").read_text())
-        executed["cells"][-1]["outputs"] = [{"data": data, "metadata": more} for data, more in shown]
+        executed["cells"][-1]["outputs"] = [
+            {"data": data, "metadata": more} for data, more in shown
+        ]
         runner._seal(executed, self.claim.page, size, self.figures)
         return records.executed(self.id, size)
 

@@ -36,7 +36,11 @@ def test_a_record_holds_what_was_measured(toy, figures, capsys):
     assert (record["verdict"], record["kind"], record["seeds"]) == ("holds", "theorem", [3, 4])
     assert record["metrics"]["slope"] == {"value": 0.25, "interval": None, "n": None, "paper": 0.3}
     rate = record["metrics"]["rate"]
-    assert (rate["value"], rate["interval"], rate["n"]) == (pytest.approx(0.9), pytest.approx(INTERVAL), 3)
+    assert (rate["value"], rate["interval"], rate["n"]) == (
+        pytest.approx(0.9),
+        pytest.approx(INTERVAL),
+        3,
+    )
     assert record["parameters"] == toy.namespace()
     assert record["said"] == ["It falls.", "It rises."]
     assert {p.name for p in folder.iterdir()} == {"result.json", "series.npz", "rates.png"}
@@ -44,7 +48,9 @@ def test_a_record_holds_what_was_measured(toy, figures, capsys):
     left, right = record["figures"]["rates.png"]
     assert left[0] < left[2] < right[0] < right[2] <= 1200  # pixels of the two panels
     with np.load(folder / "series.npz", allow_pickle=False) as series:
-        np.testing.assert_array_equal(series["curve"], np.array([1.23457, 0.0, np.nan], dtype=np.float32))
+        np.testing.assert_array_equal(
+            series["curve"], np.array([1.23457, 0.0, np.nan], dtype=np.float32)
+        )
     assert "toy2020-lem1  [smoke]  HOLDS\n" in capsys.readouterr().out
 
 
@@ -57,12 +63,17 @@ def test_a_record_says_whether_its_seconds_are_those_of_the_last_sitting(toy, re
     assert toy.record()["resumed"] == resumed
 
 
-def test_a_changed_parameter_never_overwrites_a_reference_and_is_shown_beside_it(toy, figures, capsys):
+def test_a_changed_parameter_never_overwrites_a_reference_and_is_shown_beside_it(
+    toy, figures, capsys
+):
     toy.measured(0.75, n=6, rate=0.25).report()
     assert not (figures / "smoke").exists()
     out = capsys.readouterr().out
     assert "HOLDS, WITH CHANGED PARAMETERS" in out
-    assert "Changed: n: 5 -> 6, rate: 0.5 -> 0.25 (no record at smoke size is here to compare with)" in out
+    assert (
+        "Changed: n: 5 -> 6, rate: 0.5 -> 0.25 (no record at smoke size is here to compare with)"
+        in out
+    )
     toy.measured().report()
     before = toy.record()
     assert "CHANGED" not in capsys.readouterr().out
@@ -80,14 +91,21 @@ def test_a_changed_parameter_never_overwrites_a_reference_and_is_shown_beside_it
 
 def test_parameters_are_literals_of_their_type_and_range_and_all_of_them_are_set(toy):
     for changes, message in (
-        ({"n": True}, "n must be int"), ({"n": 2.0}, "n must be int like 5, not 2.0"), ({"kind": "c"}, "one of a, b"),
-        ({"rate": 1.5}, r"rate must be in \[0.0, 1.0\]"), ({"rate": float("nan")}, "rate must be finite"),
-        ({"sizes": []}, "sizes must be a non-empty list"), ({"sizes": [1, 0]}, r"sizes\[1\] must be at least 1"),
-    ):  # fmt: skip
+        ({"n": True}, "n must be int"),
+        ({"n": 2.0}, "n must be int like 5, not 2.0"),
+        ({"kind": "c"}, "one of a, b"),
+        ({"rate": 1.5}, r"rate must be in \[0.0, 1.0\]"),
+        ({"rate": float("nan")}, "rate must be finite"),
+        ({"sizes": []}, "sizes must be a non-empty list"),
+        ({"sizes": [1, 0]}, r"sizes\[1\] must be at least 1"),
+    ):
         with pytest.raises(ParameterError, match=message):
             toy.open(**changes)
     with pytest.raises(ParameterError, match="parameters not set: kind, n"):
-        Claim(toy.id, {name: value for name, value in toy.namespace().items() if name not in ("n", "kind")})
+        Claim(
+            toy.id,
+            {name: value for name, value in toy.namespace().items() if name not in ("n", "kind")},
+        )
     toy.write("# A toy", "a = 1\nb = a + 1")
     with pytest.raises(ClaimError, match="cell of literals"):
         Claim(toy.id, {})
@@ -111,25 +129,41 @@ def test_checks_are_registered_given_once_and_complete(toy, figures):
 def test_of_a_sample_the_registered_statistic_is_judged_and_may_be_undecided(toy, capsys):
     toy.measured(SAMPLE).report()
     (row,) = toy.record()["checks"]
-    assert (row["value"], row["interval"], row["n"]) == (pytest.approx(0.9), pytest.approx(INTERVAL), 3)
+    assert (row["value"], row["interval"], row["n"]) == (
+        pytest.approx(0.9),
+        pytest.approx(INTERVAL),
+        3,
+    )
     assert (row["outcome"], toy.record()["verdict"]) == ("undecided", "not tested")
     assert re.search(r"value +0.9 ± 0.99 +at most 1 +undecided", capsys.readouterr().out)
-    toy.measured(float("nan")).report()  # what could not be measured fails, and is not said to have been
+    toy.measured(
+        float("nan")
+    ).report()  # what could not be measured fails, and is not said to have been
     assert toy.record()["verdict"] == "fails"
     assert re.search(r"value +nan +at most 1 +not measured", capsys.readouterr().out)
     toy.register(toy.registered.replace('"<= 1"', '">= 0.5"\nstatistic = "share"'))
     toy.measured(torch.tensor([True] * 11 + [False])).report()
     (row,) = toy.record()["checks"]
-    assert (row["statistic"], row["value"], row["outcome"]) == ("share", pytest.approx(11 / 12), "holds")
+    assert (row["statistic"], row["value"], row["outcome"]) == (
+        "share",
+        pytest.approx(11 / 12),
+        "holds",
+    )
 
 
 def test_a_requirement_that_is_not_met_leaves_the_claim_untested(toy, capsys):
-    for claim, rows in ((toy.measured(), 1), (toy.open(), 0)):  # its checks need not be measured then
+    for claim, rows in (
+        (toy.measured(), 1),
+        (toy.open(), 0),
+    ):  # its checks need not be measured then
         claim.require(True, "the net fits its data")
         claim.require(False, "the net fits only 12 % of its data")
         claim.report()
         record = toy.record()
-        assert (record["verdict"], record["unmet"]) == ("not tested", ["the net fits only 12 % of its data"])
+        assert (record["verdict"], record["unmet"]) == (
+            "not tested",
+            ["the net fits only 12 % of its data"],
+        )
         assert len(record["checks"]) == rows
         assert "Not tested: the net fits only 12 % of its data." in capsys.readouterr().out
 
@@ -142,11 +176,15 @@ def test_a_theorems_conditions_are_recorded(toy):
         assert toy.record()["conditions"] == {"factor": stored, "text": "The width is too small."}
 
 
-def test_a_wrong_computation_of_ours_stops_the_notebook_and_a_right_one_is_shown_nowhere(toy, figures):
+def test_a_wrong_computation_of_ours_stops_the_notebook_and_a_right_one_is_shown_nowhere(
+    toy, figures
+):
     claim = toy.measured()
     claim.verify("closed form", [1e-10, -1e-10], "<= 1e-9")
     for value in (1e-3, float("nan")):
-        with pytest.raises(ClaimError, match=r"our own computation is wrong: closed form is .*<= 1e-9 was required"):
+        with pytest.raises(
+            ClaimError, match=r"our own computation is wrong: closed form is .*<= 1e-9 was required"
+        ):
             claim.verify("closed form", value, "<= 1e-9")
     assert not figures.exists()
     claim.report()
@@ -155,16 +193,24 @@ def test_a_wrong_computation_of_ours_stops_the_notebook_and_a_right_one_is_shown
 
 @pytest.mark.parametrize("name", ["../a", "a b", ""])
 def test_names_of_tables_and_figures_are_parts_of_paths(toy, name):
-    for store in (lambda n: toy.open().keep(SAMPLE.to_frame("a"), n), lambda n: toy.open().figure(plt.Figure(), n)):
+    for store in (
+        lambda n: toy.open().keep(SAMPLE.to_frame("a"), n),
+        lambda n: toy.open().figure(plt.Figure(), n),
+    ):
         with pytest.raises(ClaimError, match="letters, digits"):
             store(name)
 
 
 def test_a_size_that_does_not_fit_says_so_before_it_starts(toy, monkeypatch):
     monkeypatch.setenv("OVERPARAM_MEMORY", "100M")
-    with pytest.raises(MemoryExceeded, match=r"toy2020-lem1 at smoke size needs 1.6 GB, and 105 MB may be used"):
+    with pytest.raises(
+        MemoryExceeded, match=r"toy2020-lem1 at smoke size needs 1.6 GB, and 105 MB may be used"
+    ):
         toy.open()
-    for resources in ("memory_mb = 90", "memory_mb = 2000, gpu = 1"):  # what a GPU needs, a CPU tries
+    for resources in (
+        "memory_mb = 90",
+        "memory_mb = 2000, gpu = 1",
+    ):  # what a GPU needs, a CPU tries
         toy.register(f"{toy.registered}\n[sizes.smoke]\nresources = {{ {resources} }}\n")
         toy.open()
 
@@ -178,9 +224,12 @@ def test_finished_trainings_of_long_sizes_are_kept_beside_the_record(toy, figure
 @pytest.mark.parametrize("long", [1, 20_000])
 def test_what_is_kept_is_what_is_handed_back(toy, figures, long):
     columns = {
-        "x": [1.23456789, np.nan, -1e-300], "n": [1, 2, 3], "word": ["a,b", 'say "so"', "é"],
-        "won": [True, False, True], "mixed": [torch.tensor(0.1234567), np.float32(2), 3],
-    }  # fmt: skip
+        "x": [1.23456789, np.nan, -1e-300],
+        "n": [1, 2, 3],
+        "word": ["a,b", 'say "so"', "é"],
+        "won": [True, False, True],
+        "mixed": [torch.tensor(0.1234567), np.float32(2), 3],
+    }
     columns = {name: values * long for name, values in columns.items()}
     frame = pd.DataFrame(columns | {"t": torch.tensor([1 / 3, 2.0, 3.0]).repeat(long)})
     claim = toy.measured()
@@ -188,7 +237,9 @@ def test_what_is_kept_is_what_is_handed_back(toy, figures, long):
     claim.report()
     (name,) = toy.record()["tables"]
     assert name == ("runs.csv" if long == 1 else "runs.csv.xz")
-    pd.testing.assert_frame_equal(kept, pd.read_csv(figures / "smoke" / toy.id / name), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        kept, pd.read_csv(figures / "smoke" / toy.id / name), check_dtype=False
+    )
     assert (kept["x"][0], kept["t"][0], frame["x"][0]) == (1.23457, 0.333333, 1.23456789)
 
 
@@ -197,11 +248,12 @@ def test_what_is_kept_is_what_is_handed_back(toy, figures, long):
     [
         (pd.DataFrame({"a": [[1, 2], 3]}), "the column 'a' holds a list in row 0"),
         (pd.DataFrame({"a": [1, torch.ones(2)]}), "the column 'a' holds a Tensor in row 1"),
-        (pd.DataFrame({"a": [1j]}), "the column 'a' holds complex128"), ({"a": [1]}, "a pandas table, not dict"),
+        (pd.DataFrame({"a": [1j]}), "the column 'a' holds complex128"),
+        ({"a": [1]}, "a pandas table, not dict"),
         (pd.DataFrame([[1, 2]]), "columns of a table that is kept have names"),
         (pd.DataFrame({"a": ["\ud800"]}, dtype=object), "no UTF-8"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_tidy_table_is_refused(toy, frame, message):
     with pytest.raises(ClaimError, match=message):
         toy.open().keep(frame)

@@ -9,11 +9,15 @@ from ledger.site import records as site
 @pytest.mark.parametrize(
     ("outdated", "counts"),
     [
-        ({}, None), ({"smoke": False}, "smoke"), ({"smoke": False, "laptop": True}, "laptop"),
-        ({"laptop": False, "desk": False}, "desk"), ({"laptop": False, "desk": True}, "laptop"),
-        ({"laptop": True, "desk": True}, "desk"), ({"laptop": False, "desk": True, "paper": False}, "paper"),
+        ({}, None),
+        ({"smoke": False}, "smoke"),
+        ({"smoke": False, "laptop": True}, "laptop"),
+        ({"laptop": False, "desk": False}, "desk"),
+        ({"laptop": False, "desk": True}, "laptop"),
+        ({"laptop": True, "desk": True}, "desk"),
+        ({"laptop": False, "desk": True, "paper": False}, "paper"),
     ],
-)  # fmt: skip
+)
 def test_the_largest_of_the_present_sources_counts(outdated, counts):
     assert records.counting(outdated) == counts
 
@@ -24,10 +28,16 @@ def test_a_record_is_outdated_once_its_sources_have_changed(toy, monkeypatch):
     (row,) = records.overview([toy.id])
     assert row["sizes"]["smoke"] == {"verdict": "holds", "stale": False}
     assert row["sizes"]["desk"] == {"verdict": None, "stale": None}
-    for old, new, outdated in (("<= 1", "<= 2", True), ("The value is at most 1", "It is small", False)):
+    for old, new, outdated in (
+        ("<= 1", "<= 2", True),
+        ("The value is at most 1", "It is small", False),
+    ):
         toy.register(toy.registered.replace(old, new))
         assert records.outdated(toy.id, "smoke") == outdated
-    for prose, code, outdated in (("# A toy", "claim.report(); 1", True), ("# Another", "claim.report()", False)):
+    for prose, code, outdated in (
+        ("# A toy", "claim.report(); 1", True),
+        ("# Another", "claim.report()", False),
+    ):
         toy.write(prose, toy.parameters, code)
         assert records.outdated(toy.id, "smoke") == outdated
     kept.unlink()

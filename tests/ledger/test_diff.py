@@ -11,16 +11,36 @@ from overparam.errors import OverparamError, ParameterError
 
 
 def check(**changed):
-    row = {"name": "slope", "holds": "<= 1", "statistic": "mean", "value": 0.5, "interval": None, "n": None}
+    row = {
+        "name": "slope",
+        "holds": "<= 1",
+        "statistic": "mean",
+        "value": 0.5,
+        "interval": None,
+        "n": None,
+    }
     return row | {"outcome": "holds", "paper": None} | changed
 
 
 def record(**changed):
     parameters = {"dtype": changed.pop("dtype", "float64")}
-    metrics = {"rate": {"value": changed.pop("rate", 2.0), "interval": None, "n": None, "paper": None}}
+    metrics = {
+        "rate": {"value": changed.pop("rate", 2.0), "interval": None, "n": None, "paper": None}
+    }
     empty = {key: [] for key in ("unmet", "said", "tables", "series", "seeds", "data")}
-    unchanged = {"conditions": None, "figures": {}, "device": "CPU", "date": "2026-01-01", "seconds": 1.0} | empty
-    measured = {"verdict": "reproduced", "parameters": parameters, "checks": [check()], "metrics": metrics}
+    unchanged = {
+        "conditions": None,
+        "figures": {},
+        "device": "CPU",
+        "date": "2026-01-01",
+        "seconds": 1.0,
+    } | empty
+    measured = {
+        "verdict": "reproduced",
+        "parameters": parameters,
+        "checks": [check()],
+        "metrics": metrics,
+    }
     return unchanged | measured | changed
 
 
@@ -34,7 +54,9 @@ def project(tmp_path):
     def write(content, claim="a2000-x", picture=b"png"):
         folder = tmp_path / "figures" / "laptop" / claim
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "result.json").write_text(content if isinstance(content, str) else json.dumps(content))
+        (folder / "result.json").write_text(
+            content if isinstance(content, str) else json.dumps(content)
+        )
         (folder / "loss.png").write_bytes(picture)
 
     write(record())
@@ -56,7 +78,9 @@ def test_times_are_no_change(project):
     assert diff.summary([], "HEAD") == "no record has changed since HEAD"
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("float32", 1e-3), ("bfloat16", 1e-2)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float64", 1e-6), ("float32", 1e-3), ("bfloat16", 1e-2)]
+)
 def test_the_tolerance_is_that_of_the_precision(dtype, tolerance, project):
     old, inside, beyond = (
         diff.Records({("laptop", "a"): record(rate=rate, dtype=dtype)}, {})
@@ -69,19 +93,25 @@ def test_the_tolerance_is_that_of_the_precision(dtype, tolerance, project):
 def test_verdict_check_number_and_figure(project, monkeypatch):
     root, write = project
     turned = check(value=1.0 + 1e-9, outcome="fails")
-    write(record(verdict="not reproduced", checks=[turned, check(name="new")], rate=None), picture=b"other")
+    write(
+        record(verdict="not reproduced", checks=[turned, check(name="new")], rate=None),
+        picture=b"other",
+    )
     found = [
         ("verdict", "verdict", "reproduced", "not reproduced"),
         ("check", "slope", "0.5 (at most 1): holds", "1 (at most 1): fails"),
-        ("check", "new", "", "0.5 (at most 1): holds"), ("number", "rate", "2", "nan"),
+        ("check", "new", "", "0.5 (at most 1): holds"),
+        ("number", "rate", "2", "nan"),
         ("figure", "loss.png", "drawn", "redrawn"),
-    ]  # fmt: skip
+    ]
     assert changes(root) == found
     monkeypatch.setattr(paths, "ROOT", root)
     printed = CliRunner().invoke(cli.app, ["diff", "HEAD"], catch_exceptions=False).output
     first, *lines, last = printed.splitlines()
     assert first == "a2000-x at laptop"
-    assert lines == [f"  {kind if kind == what else f'{kind} {what}'}: {a} -> {b}" for kind, what, a, b in found]
+    assert lines == [
+        f"  {kind if kind == what else f'{kind} {what}'}: {a} -> {b}" for kind, what, a, b in found
+    ]
     assert last == "since HEAD: 1 verdict, 2 checks, 1 number, 1 figure changed, in 1 record"
 
 
@@ -99,7 +129,9 @@ def test_new_and_gone_claims_and_figures(project):
     for file in (root / "figures/laptop/a2000-x").iterdir():
         file.unlink()
     gone = [("claim", "record", "reproduced", ""), ("figure", "loss.png", "drawn", "")]
-    assert changes(root) == gone + [(kind, what, after, before) for kind, what, before, after in gone]
+    assert changes(root) == gone + [
+        (kind, what, after, before) for kind, what, before, after in gone
+    ]
 
 
 def test_an_unknown_revision_and_a_broken_record_are_errors(project):

@@ -6,7 +6,9 @@ import pytest
 from ledger import findings
 from ledger.errors import ClaimError
 
-TABLE = pd.DataFrame({"net": ["relu", "relu", "leaky"], "x": [1.0, 2.0, 6932.1], "log": [0.0, 0.0, -9.0]})
+TABLE = pd.DataFrame(
+    {"net": ["relu", "relu", "leaky"], "x": [1.0, 2.0, 6932.1], "log": [0.0, 0.0, -9.0]}
+)
 
 
 @pytest.fixture
@@ -19,17 +21,21 @@ def found(toy, figures):
         claim.metric("slope", 1.24e-8)
         claim.keep(TABLE)
         claim.report()
-        return findings.finding(toy.claim, toy.record(claim.folder.parent.relative_to(figures)), claim.folder)
+        return findings.finding(
+            toy.claim, toy.record(claim.folder.parent.relative_to(figures)), claim.folder
+        )
 
     return fill
 
 
 def test_numbers_are_quoted_by_name(found):
     for text, said in (
-        ('It is\n{{ value("value") }}.', "It is 0.5."), ('{{ value("slope") }}', r"$1.24\cdot10^{-8}$"),
-        ('{{ column("runs", "x", net="relu") }}', "1.5"), ('{{ column("runs", "x", how="max") }}', "6,930"),
+        ('It is\n{{ value("value") }}.', "It is 0.5."),
+        ('{{ value("slope") }}', r"$1.24\cdot10^{-8}$"),
+        ('{{ column("runs", "x", net="relu") }}', "1.5"),
+        ('{{ column("runs", "x", how="max") }}', "6,930"),
         ('{{ column("runs", "log", log10=True, net="leaky") }}', r"$1\cdot10^{-9}$"),
-    ):  # fmt: skip
+    ):
         assert found(text) == said
 
 
@@ -41,10 +47,13 @@ def test_numbers_are_quoted_by_name(found):
         ('column("nets", "x")', "there is no table 'nets'"),
         ('column("runs", "x", depth=3)', "the table 'runs' has no column 'depth'"),
         ('column("runs", "x", net="none")', "has no column 'x' with {'net': 'none'}"),
-        ('column("runs", "x", how="largest")', "'largest' is not a valid"), ('column("runs", "net")', "string"),
-        ('value("value"', "unexpected '}', expected ')'"), ("slope", "'slope' is undefined"), ("1 / 0", "by zero"),
+        ('column("runs", "x", how="largest")', "'largest' is not a valid"),
+        ('column("runs", "net")', "string"),
+        ('value("value"', "unexpected '}', expected ')'"),
+        ("slope", "'slope' is undefined"),
+        ("1 / 0", "by zero"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_there_is_named_in_one_line(found, text, reason):
     with pytest.raises(ClaimError) as caught:
         found(f"{{{{ {text} }}}}")
@@ -67,19 +76,29 @@ def test_of_another_record_a_plain_sentence_is_said(found):
     [
         (["holds", "fails", "undecided"], [], "1 of 3 checks holds, 1 is undecided."),
         (["holds", "holds", "undecided", "undecided"], [], "2 of 4 checks hold, 2 are undecided."),
-        ([], [], "No check is asked at this size."), (["holds"], ["no net", "no data"], "Not tested: no net; no data."),
+        ([], [], "No check is asked at this size."),
+        (["holds"], ["no net", "no data"], "Not tested: no net; no data."),
     ],
-)  # fmt: skip
+)
 def test_the_plain_sentence_counts_checks_or_gives_the_reason(outcomes, unmet, said):
-    assert findings.generated({"checks": [{"outcome": outcome} for outcome in outcomes], "unmet": unmet}) == said
+    assert (
+        findings.generated(
+            {"checks": [{"outcome": outcome} for outcome in outcomes], "unmet": unmet}
+        )
+        == said
+    )
 
 
 @pytest.mark.parametrize(
     ("value", "interval", "said"),
     [
-        (2.871, [2.07, 3.672], "2.87 ± 0.8"), (0.9, [0.81, 0.95], "0.9 (0.81 to 0.95)"), (0.9, [0.5, None], "0.9"),
-        (None, None, "not measured"), (1e-17, None, "0 up to rounding"), (12345678.0, None, r"$1.23\cdot10^{7}$"),
+        (2.871, [2.07, 3.672], "2.87 ± 0.8"),
+        (0.9, [0.81, 0.95], "0.9 (0.81 to 0.95)"),
+        (0.9, [0.5, None], "0.9"),
+        (None, None, "not measured"),
+        (1e-17, None, "0 up to rounding"),
+        (12345678.0, None, r"$1.23\cdot10^{7}$"),
     ],
-)  # fmt: skip
+)
 def test_numbers_as_a_sentence_has_them(value, interval, said):
     assert findings.measured({"value": value, "interval": interval}) == said

@@ -1,4 +1,6 @@
-"""What a record depends on: the fingerprint sees code, not prose, comments, outputs or unrelated modules."""
+"""What a record depends on: the fingerprint sees code, not prose, comments, outputs or unrelated
+modules.
+"""
 
 import nbformat
 import pytest
@@ -12,7 +14,10 @@ def path(tmp_path):
 
 
 def notebook(path, code, text="# Title", outputs=()):
-    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell(code, outputs=list(outputs))]
+    cells = [
+        nbformat.v4.new_markdown_cell(text),
+        nbformat.v4.new_code_cell(code, outputs=list(outputs)),
+    ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     return path
 
@@ -20,13 +25,24 @@ def notebook(path, code, text="# Title", outputs=()):
 @pytest.mark.parametrize(
     ("change", "counts"),
     [
-        ({"code": "x = 2"}, True), ({"code": 'x = 1\nclaim.say("new")'}, True), ({"parameters": {"n": 2}}, True),
-        ({"deciding": ["<= 2"]}, True), ({"text": "# A corrected sentence"}, False), ({"code": "x = 1  # why"}, False),
-        ({"code": "x = (\n    1)"}, False), ({"outputs": [nbformat.v4.new_output("stream", text="hello")]}, False),
+        ({"code": "x = 2"}, True),
+        ({"code": 'x = 1\nclaim.say("new")'}, True),
+        ({"parameters": {"n": 2}}, True),
+        ({"deciding": ["<= 2"]}, True),
+        ({"text": "# A corrected sentence"}, False),
+        ({"code": "x = 1  # why"}, False),
+        ({"code": "x = (\n    1)"}, False),
+        ({"outputs": [nbformat.v4.new_output("stream", text="hello")]}, False),
     ],
-)  # fmt: skip
+)
 def test_a_fingerprint_sees_code_and_no_prose(path, change, counts):
-    base = {"code": "x = 1", "text": "# Title", "outputs": [], "parameters": {"n": 1}, "deciding": ["<= 1"]}
+    base = {
+        "code": "x = 1",
+        "text": "# Title",
+        "outputs": [],
+        "parameters": {"n": 1},
+        "deciding": ["<= 1"],
+    }
     made = []
     for case in (base, base | change):
         notebook(path, case["code"], case["text"], case["outputs"])
@@ -40,16 +56,32 @@ def test_words_decide_nothing_and_a_threshold_or_a_kind_does(toy):
         return records.fingerprint(toy.id, "laptop")
 
     before = fingerprint()
-    for words in ("A toy", "Lemma 1", "The value is small", "A letter", "is at most 1", "what runs", "1.5"):
+    for words in (
+        "A toy",
+        "Lemma 1",
+        "The value is small",
+        "A letter",
+        "is at most 1",
+        "what runs",
+        "1.5",
+    ):
         assert fingerprint(words, "2") == before
-    for old, new in (("<= 1", "<= 2"), ("<= 1", "< 1"), ("theorem", "ours"), ("n = 20", "n = 9"), ("value]", "v]")):
+    for old, new in (
+        ("<= 1", "<= 2"),
+        ("<= 1", "< 1"),
+        ("theorem", "ours"),
+        ("n = 20", "n = 9"),
+        ("value]", "v]"),
+    ):
         assert fingerprint(old, new) != before
     assert fingerprint("paper = 1.5\n", 'statistic = "median"\n') != before
 
 
 @pytest.fixture
 def library(path, tmp_path, monkeypatch):
-    """Writes a package of some modules, and gives the fingerprint of a notebook that imports `one` of it."""
+    """Writes a package of some modules, and gives the fingerprint of a notebook that imports `one`
+    of it.
+    """
     package = tmp_path / "lib" / "overparam"
     (package / "data").mkdir(parents=True)
     (package / "data" / "registry.toml").touch()
@@ -73,24 +105,35 @@ F = "X = 1\n\n\ndef f():\n    return X\n"
 @pytest.mark.parametrize(
     "code",
     [
-        "from . import two", "from .two import f", "from .two import *", "import overparam.two as t",
-        "from overparam import two", "from overparam.two import f", "def f():\n    from .two import f",
+        "from . import two",
+        "from .two import f",
+        "from .two import *",
+        "import overparam.two as t",
+        "from overparam import two",
+        "from overparam.two import f",
+        "def f():\n    from .two import f",
         "from .three import x",
     ],
-)  # fmt: skip
+)
 def test_a_module_counts_however_it_is_imported(library, code):
-    """With all its code, but not with what is said of it; one that is not imported does not count."""
+    """With all its code, but not with what is said of it; one that is not imported does not
+    count.
+    """
     three, other = "from . import two\nx = 1", F + "\nX = 3\n"
     said = F.replace("f():", 'f():  # why\n    """The answer."""')
     before = library(one=code, two=F, three=three)
-    assert [a != b for a, b in zip(before, library(one=code, two=other, three=three), strict=True)] == [True, True]
+    assert [
+        a != b for a, b in zip(before, library(one=code, two=other, three=three), strict=True)
+    ] == [True, True]
     assert library(one=code, two=said, three=three) == before
     assert library(one="x = 1", two=F, three=three) == library(one="x = 1", two=other, three=three)
 
 
 def test_no_module_of_the_library_imports_by_name():
     """The fingerprint would not see it."""
-    text = "\n".join(file.read_text(encoding="utf-8") for file in fingerprints.PACKAGE.rglob("*.py"))
+    text = "\n".join(
+        file.read_text(encoding="utf-8") for file in fingerprints.PACKAGE.rglob("*.py")
+    )
     assert [word for word in ("import_module", "__import__", "globals()") if word in text] == []
 
 
@@ -98,6 +141,10 @@ def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
     notebook(path, "from overparam.data import load\nload(name)")
     made = {}
     for licence in ("old", "new"):
-        monkeypatch.setattr(fingerprints, "_data_sets", lambda now=licence: {"birds": now, "bees": "the same"})
-        made[licence] = [fingerprints.fingerprint(path, {"name": name}, []) for name in ("birds", "bees")]
+        monkeypatch.setattr(
+            fingerprints, "_data_sets", lambda now=licence: {"birds": now, "bees": "the same"}
+        )
+        made[licence] = [
+            fingerprints.fingerprint(path, {"name": name}, []) for name in ("birds", "bees")
+        ]
     assert [old == new for old, new in zip(*made.values(), strict=True)] == [False, True]

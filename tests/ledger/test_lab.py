@@ -41,7 +41,9 @@ def test_the_index_leads_to_every_claims_notebook(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "LAB", tmp_path / "lab")
     monkeypatch.setattr(paths, "FIGURES", paths.ROOT / "figures")
     lab.prepare()
-    text = "\n".join("".join(cell["source"]) for cell in json.loads((paths.LAB / lab.INDEX).read_text())["cells"])
+    text = "\n".join(
+        "".join(cell["source"]) for cell in json.loads((paths.LAB / lab.INDEX).read_text())["cells"]
+    )
     links = re.findall(r"\]\((.*?\.ipynb)\)", text)
     notebooks = [*paths.NOTEBOOKS.glob("*.ipynb"), *paths.NOTEBOOKS.glob("*/*.ipynb")]
     assert set(links) == {str(path.relative_to(paths.NOTEBOOKS)) for path in notebooks}

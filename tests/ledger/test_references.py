@@ -1,4 +1,6 @@
-"""A kept notebook reads as its page does today, shows the run's outputs, and tells whether anybody touched it."""
+"""A kept notebook reads as its page does today, shows the run's outputs, and tells whether anybody
+touched it.
+"""
 
 import json
 
@@ -28,22 +30,46 @@ def sources(notebook):
 
 def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
     picture, report = read(kept)["cells"][-1]["outputs"]
-    assert sources(read(kept)) == ["# A toy", "**In short.** It is 0.5.", toy.parameters, "claim.report()"]
+    assert sources(read(kept)) == [
+        "# A toy",
+        "**In short.** It is 0.5.",
+        toy.parameters,
+        "claim.report()",
+    ]
     assert set(picture["data"]) == {"image/png", "text/plain"}
     assert "| The value is at most 1. | 0.5 | at most 1 | ✓ |" in report["data"]["text/markdown"]
-    assert set(read(kept)["metadata"]["overparam"]["outputs"]) == {f"{toy.id}/dots.png", f"{toy.id}/result.json"}
+    assert set(read(kept)["metadata"]["overparam"]["outputs"]) == {
+        f"{toy.id}/dots.png",
+        f"{toy.id}/result.json",
+    }
     assert not runner.refresh(toy.id, "smoke")
     toy.write("# A better title", toy.parameters, "claim.report()  # why")
-    toy.register(toy.registered.replace("The value is at most 1", "It is small") + FINDING.replace("It is", "We see"))
+    toy.register(
+        toy.registered.replace("The value is at most 1", "It is small")
+        + FINDING.replace("It is", "We see")
+    )
     assert runner.refresh(toy.id, "smoke")
-    assert sources(read(kept)) == ["# A better title", "**In short.** We see 0.5.", toy.parameters, "claim.report()"]
-    assert "| It is small. | 0.5 |" in read(kept)["cells"][-1]["outputs"][1]["data"]["text/markdown"]
-    toy.write("# A page with more cells", toy.parameters, "1", "claim.report()")  # whose prose does not fit
+    assert sources(read(kept)) == [
+        "# A better title",
+        "**In short.** We see 0.5.",
+        toy.parameters,
+        "claim.report()",
+    ]
+    assert (
+        "| It is small. | 0.5 |" in read(kept)["cells"][-1]["outputs"][1]["data"]["text/markdown"]
+    )
+    toy.write(
+        "# A page with more cells", toy.parameters, "1", "claim.report()"
+    )  # whose prose does not fit
     assert not runner.refresh(toy.id, "smoke")
 
 
 def test_a_claim_that_was_registered_since_has_no_record_and_changes_nothing(kept, toy):
-    tables = (toy.registered + FINDING).replace("[checks", "[lem1.checks").replace("[finding", "[lem1.finding")
+    tables = (
+        (toy.registered + FINDING)
+        .replace("[checks", "[lem1.checks")
+        .replace("[finding", "[lem1.finding")
+    )
     second = '[lem2]\ntitle = "Another"\nsource = "Lemma 2"\nkind = "ours"\nclaim = "It is."\n'
     toy.register(f"[lem1]\n{tables}{second}[lem2.finding]\nof = 'smoke, refuted'\ntext = 'No.'\n")
     assert not runner.refresh(toy.id, "smoke")
@@ -52,10 +78,24 @@ def test_a_claim_that_was_registered_since_has_no_record_and_changes_nothing(kep
 
 def test_parameters_that_were_given_follow_those_of_the_page():
     def cell(kind, source, *tags):
-        return {"cell_type": kind, "source": source, "metadata": {"tags": list(tags)}, "outputs": []}
+        return {
+            "cell_type": kind,
+            "source": source,
+            "metadata": {"tags": list(tags)},
+            "outputs": [],
+        }
 
-    ran = [cell("markdown", "old"), cell("code", "n = 1", "parameters"), cell("code", "n = 9", "injected-parameters")]
-    now = [cell("markdown", "new"), cell("code", "n = 1", "parameters"), cell("markdown", "more"), cell("code", "f()")]
+    ran = [
+        cell("markdown", "old"),
+        cell("code", "n = 1", "parameters"),
+        cell("code", "n = 9", "injected-parameters"),
+    ]
+    now = [
+        cell("markdown", "new"),
+        cell("code", "n = 1", "parameters"),
+        cell("markdown", "more"),
+        cell("code", "f()"),
+    ]
     made = references.composed({"cells": [*ran, cell("code", "f()")]}, {"cells": now}, [])
     assert sources(made) == ["new", "n = 1", "n = 9", "more", "f()"]
 
@@ -64,9 +104,14 @@ def test_what_was_touched_is_seen_and_never_sealed(kept, toy):
     assert records.damaged(toy.id, "smoke") == []
     touched = read(kept)
     touched["cells"][-1]["outputs"][1]["data"]["text/markdown"] += "!"
-    for path, content in ((kept.parent / "dots.png", b"other"), (kept, references.text(touched).encode())):
+    for path, content in (
+        (kept.parent / "dots.png", b"other"),
+        (kept, references.text(touched).encode()),
+    ):
         path.write_bytes(content)
         assert records.damaged(toy.id, "smoke") == [path]
-        with pytest.raises(ClaimError, match=f"{path.name} is not what its run wrote; run the claim again"):
+        with pytest.raises(
+            ClaimError, match=f"{path.name} is not what its run wrote; run the claim again"
+        ):
             runner.refresh(toy.id, "smoke")
         assert path.read_bytes() == content

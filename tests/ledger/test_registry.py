@@ -1,4 +1,6 @@
-"""What is registered: read as it is written, frozen, and refused in one line that names the place."""
+"""What is registered: read as it is written, frozen, and refused in one line that names the
+place.
+"""
 
 import datetime
 
@@ -16,11 +18,22 @@ OWN = '[lem2.checks.own]\nasks = "It is 1."\nholds = "== 1"\n'
 def test_a_file_is_read_as_it_is_written(toy):
     toy.register(toy.registered + CHANGE)
     claim, laptop = toy.claim, registry.size_of(toy.id, "laptop")
-    assert (claim.paper, claim.slug, claim.kind, claim.printed) == ("toy2020", "lem1", "theorem", "typo")
+    assert (claim.paper, claim.slug, claim.kind, claim.printed) == (
+        "toy2020",
+        "lem1",
+        "theorem",
+        "typo",
+    )
     assert [(check.name, check.holds) for check in claim.asked("smoke")] == [("value", "<= 1")]
-    assert [(check.statistic, check.paper) for check in claim.asked("laptop")] == [("mean", None), ("mean", 1.5)]
+    assert [(check.statistic, check.paper) for check in claim.asked("laptop")] == [
+        ("mean", None),
+        ("mean", 1.5),
+    ]
     assert claim.changes[0].date == datetime.date(2026, 12, 5)
-    assert (laptop.why, laptop.resources) == ("what runs in minutes", {"memory_mb": 4000, "threads": 2})
+    assert (laptop.why, laptop.resources) == (
+        "what runs in minutes",
+        {"memory_mb": 4000, "threads": 2},
+    )
     assert registry.parameters_at(toy.id, "laptop") == toy.namespace(profile="laptop", n=20)
     assert registry.parameters_at(toy.id, "smoke") == toy.namespace()
 
@@ -32,18 +45,25 @@ def both(toy):
 
 def test_a_file_may_hold_several_claims_of_one_run(toy):
     toy.register(both(toy) + OWN)
-    assert [claim.id for claim in registry.served("toy2020-lem1")] == ["toy2020-lem1", "toy2020-lem2"]
+    assert [claim.id for claim in registry.served("toy2020-lem1")] == [
+        "toy2020-lem1",
+        "toy2020-lem2",
+    ]
     own = ["own", "== 1", "mean", ["smoke", "laptop", "desk", "paper"]]
     assert registry.deciding("toy2020-lem1")[1] == ["toy2020-lem2", "ours", [own]]
     toy.register(both(toy) + OWN.replace("holds", "hold"))
     with pytest.raises(ClaimError, match=r"^toy2020/lem1.toml: lem2.checks.own.hold: unknown key"):
         registry.registry()
     toy.register(SECOND)
-    with pytest.raises(ClaimError, match=r"^toy2020/lem1.toml: there is no claim 'lem1', after which the file"):
+    with pytest.raises(
+        ClaimError, match=r"^toy2020/lem1.toml: there is no claim 'lem1', after which the file"
+    ):
         registry.registry()
     toy.register(both(toy))
     toy.register(toy.registered, "lem2.toml")
-    with pytest.raises(ClaimError, match=r"^toy2020/lem2.toml: toy2020-lem2 is registered in another file as well"):
+    with pytest.raises(
+        ClaimError, match=r"^toy2020/lem2.toml: toy2020-lem2 is registered in another file as well"
+    ):
         registry.registry()
 
 
@@ -60,32 +80,68 @@ def test_a_notebook_may_serve_several_runs_with_parameters_of_their_own(toy):
     [
         ("title", "titel", "toml: titel: unknown key; did you mean title"),
         ("holds =", "hold =", "toml: checks.value.hold: unknown key; did you mean holds?"),
-        ('kind = "theorem"\n', "", "toml: kind is missing"), ('title = "A toy"\n', "", "toml: title is missing"),
+        ('kind = "theorem"\n', "", "toml: kind is missing"),
+        ('title = "A toy"\n', "", "toml: title is missing"),
         ('holds = "<= 1"\n', "", "toml: checks.value.holds is missing"),
-        ('"Lemma 1"', "1", "source: 1 is of the wrong type"), ('"<= 1"', "1", "checks.value.holds: 1 is of the"),
+        ('"Lemma 1"', "1", "source: 1 is of the wrong type"),
+        ('"<= 1"', "1", "checks.value.holds: 1 is of the"),
         ('["laptop"]', '"laptop"', "checks.large.sizes: 'laptop' is of the wrong type"),
-        ('["laptop"]', '[["laptop"]]', "checks.large.sizes = [['laptop']] are not among smoke, laptop"),
+        (
+            '["laptop"]',
+            '[["laptop"]]',
+            "checks.large.sizes = [['laptop']] are not among smoke, laptop",
+        ),
         ("1.5", "true", "checks.large.paper: True is of the wrong type"),
-        ("[checks.value]", "checks.value = 3\n[checks.other]", "checks.value: 3 is of the wrong type"),
-        ("[checks.value]", "[checks.'a value']", "checks.a value.name = 'a value' has more than letters"),
+        (
+            "[checks.value]",
+            "checks.value = 3\n[checks.other]",
+            "checks.value: 3 is of the wrong type",
+        ),
+        (
+            "[checks.value]",
+            "[checks.'a value']",
+            "checks.a value.name = 'a value' has more than letters",
+        ),
         ('"<= 1"', '"=< 1"', "checks.value.holds = '=< 1' is neither a relation"),
-        ('"<= 1"', '"<= 1"\nstatistic = "max"', "checks.value.statistic = 'max' is none of mean, median"),
+        (
+            '"<= 1"',
+            '"<= 1"\nstatistic = "max"',
+            "checks.value.statistic = 'max' is none of mean, median",
+        ),
         ('"theorem"', '"lemma"', "kind: 'lemma' is none of experiment, theorem, ours"),
         ('"typo"', '"wrong"', "printed: 'wrong' is none of stands, typo"),
         ("[sizes.laptop]", "[sizes.huge]", "toml: sizes.huge: there are the sizes smoke, laptop"),
-        ("n = 20", "resources = { minutes = 'two' }", "sizes.laptop.resources.minutes: resources are numbers"),
+        (
+            "n = 20",
+            "resources = { minutes = 'two' }",
+            "sizes.laptop.resources.minutes: resources are numbers",
+        ),
         ('"what runs in minutes"', "3", "sizes.laptop.why: 3 is of the wrong type"),
         ('["a", "b"]', '"a"', "toml: ranges.kind: a range is [low, high] or a list"),
-        ('title = "A toy"', 'title = "A toy"\nnotebook = "../a"', "notebook: '../a' is not the name of a notebook"),
+        (
+            'title = "A toy"',
+            'title = "A toy"\nnotebook = "../a"',
+            "notebook: '../a' is not the name of a notebook",
+        ),
         ("[ranges]", "[finding]\nof = 'smoke, holds'\n[ranges]", "toml: finding.text is missing"),
-        ("[ranges]", "[changes]\nwhat = 'a'\n[ranges]", "changes: {'what': 'a'} is of the wrong type"),
-        ("[ranges]", "[[changes]]\ndate = '1'\nwhat = 'a'\nwhy = 'b'\n[ranges]", "changes.date: '1' is of the"),
+        (
+            "[ranges]",
+            "[changes]\nwhat = 'a'\n[ranges]",
+            "changes: {'what': 'a'} is of the wrong type",
+        ),
+        (
+            "[ranges]",
+            "[[changes]]\ndate = '1'\nwhat = 'a'\nwhy = 'b'\n[ranges]",
+            "changes.date: '1' is of the",
+        ),
         ("[checks.value]", "[checks.value", "toml is not valid TOML"),
         ("n = 20", "m = 20", "sizes.laptop: unknown parameter 'm'; "),
         ("n = 20", "rate = 2.0", "sizes.laptop: rate must be in [0.0, 1.0]"),
     ],
-)  # fmt: skip
-def test_what_is_malformed_is_refused_in_one_line_that_names_the_place(toy, figures, old, new, expected):
+)
+def test_what_is_malformed_is_refused_in_one_line_that_names_the_place(
+    toy, figures, old, new, expected
+):
     assert old in toy.registered
     toy.register(toy.registered.replace(old, new, 1))
     with pytest.raises(ClaimError) as caught:
@@ -103,18 +159,24 @@ def test_what_was_frozen_is_compared_with_what_is_registered(toy):
     assert then["date"] == datetime.date.today()
     checks = {"value": "<= 1 mean smoke laptop desk paper", "large": "in [0, 2] mean laptop"}
     assert then["lem1"] == {"seeds": {"laptop": 3}, "checks": checks}
-    changed = toy.registered.replace('"<= 1"', '"<= 2"').replace("[checks.large]", "[checks.larger]")
+    changed = toy.registered.replace('"<= 1"', '"<= 2"').replace(
+        "[checks.large]", "[checks.larger]"
+    )
     listed = "".join(CHANGE + f'check = "{name}"\n' for name in ("value", "larger"))
     for text, unlisted in (
         (toy.registered.replace("is at most 1", "does not exceed 1"), []),  # words decide nothing
-        (changed, ["large", "larger", "value"]), (changed + listed, ["large"]),
-    ):  # fmt: skip
+        (changed, ["large", "larger", "value"]),
+        (changed + listed, ["large"]),
+    ):
         toy.register(text)
         assert registry.unlisted_changes(toy.claim) == unlisted
     toy.register(SECOND.replace("[lem2]\n", ""), "lem2.toml")
     assert registry.unlisted_changes(registry.claim("toy2020-lem2")) == []  # begun after the freeze
     before = path.read_bytes()
-    for paper, message in (("toy2020", "was frozen on .*changes"), ("toy2021", "unknown paper .*did you mean toy2020")):
+    for paper, message in (
+        ("toy2020", "was frozen on .*changes"),
+        ("toy2021", "unknown paper .*did you mean toy2020"),
+    ):
         with pytest.raises(ParameterError, match=message):
             freezing.freeze(paper)
     assert path.read_bytes() == before

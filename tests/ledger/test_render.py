@@ -1,4 +1,6 @@
-"""A record in words: the verdict or a theorem's three facts, what was changed, the freeze, and the table of checks."""
+"""A record in words: the verdict or a theorem's three facts, what was changed, the freeze, and the
+table of checks.
+"""
 
 import pytest
 
@@ -13,7 +15,9 @@ def shown(toy, figures):
         claim = toy.measured(value, profile=profile, **changes)
         claim.conditions(120.0, "The width is too small.")
         claim.report()
-        return render.markdown(toy.claim, toy.record(claim.folder.parent.relative_to(figures))).split("\n\n")
+        return render.markdown(
+            toy.claim, toy.record(claim.folder.parent.relative_to(figures))
+        ).split("\n\n")
 
     return report
 
@@ -26,18 +30,23 @@ def test_a_theorem_has_three_facts_and_its_checks_a_table(shown):
         "**Conditions:** Not met, by a factor of 120. The width is too small.",
     ]
     assert table.splitlines() == [
-        "| check | measured | required | the paper | outcome |", "|---|---|---|---|---|",
+        "| check | measured | required | the paper | outcome |",
+        "|---|---|---|---|---|",
         "| The value is at most 1. | 0.5 | at most 1 | – | ✓ |",
         "| The value at size $m_1$ lies between 0 and 2. | 0.5 | 0 to 2 | 1.5 | ✓ |",
-    ]  # fmt: skip
+    ]
     assert size == "*Size laptop: what runs in minutes*"
 
 
 def test_an_experiment_has_a_verdict_and_no_words_break_its_table(toy, shown):
     text = toy.registered.replace('"theorem"', '"experiment"')
-    toy.register(text.replace("The value is at most 1.", r"max_k |a_k| is 1, with $|b_k| \\le \\|c\\|$.", 1))
+    toy.register(
+        text.replace("The value is at most 1.", r"max_k |a_k| is 1, with $|b_k| \\le \\|c\\|$.", 1)
+    )
     facts, table = shown([2.0, 3.0, 4.0])
-    assert facts.startswith("**Verdict:** Not tested. 0 of 1 check hold, 1 is undecided. A smoke run shows that")
+    assert facts.startswith(
+        "**Verdict:** Not tested. 0 of 1 check hold, 1 is undecided. A smoke run shows that"
+    )
     head, _, row = table.splitlines()
     assert head == "| check | measured, with 95 % interval | required | outcome |"
     assert row.startswith(r"| max\_k \|a\_k\| is 1, with $")
@@ -49,14 +58,20 @@ def test_the_line_on_the_freeze(toy, shown):
     def line(seed=3):
         return shown(profile="laptop", n=20, seed=seed)[-1].strip("*")
 
-    assert line() == "Run before the checks were frozen, with draws that had been seen during development."
+    assert (
+        line()
+        == "Run before the checks were frozen, with draws that had been seen during development."
+    )
     freezing.freeze("toy2020")
     record = toy.record("laptop")
-    frozen, before = f"Checks frozen on {record['date']}; ", "this record was made before the freeze."
+    frozen = f"Checks frozen on {record['date']}; "
+    before = "this record was made before the freeze."
     assert line() == frozen + "these draws had never been run before."
     assert render.frozen(toy.claim, record | {"date": "2020-01-01"}) == frozen + before
     text = toy.registered.replace("n = 20", "n = 20\nseed = 7")
-    toy.register(text + '\n[[changes]]\ndate = 2026-12-05\nwhat = "on the sphere only"\nwhy = "a slip"\n')
+    toy.register(
+        text + '\n[[changes]]\ndate = 2026-12-05\nwhat = "on the sphere only"\nwhy = "a slip"\n'
+    )
     assert line(7) == frozen + before + " Changed since: 2026-12-05: on the sphere only (a slip)."
 
 
@@ -64,14 +79,20 @@ def test_the_line_on_the_freeze(toy, shown):
     ("value", "interval", "holds", "words"),
     [
         (0.99972, None, "< 1", "0.9997"),  # three digits would say that a value below 1 is 1
-        (1.0052, None, "< 1.01", "1.005"), (1.0, None, "<= 1", "1"), (0.123456, None, "in [0.2, 0.3]", "0.123"),
+        (1.0052, None, "< 1.01", "1.005"),
+        (1.0, None, "<= 1", "1"),
+        (0.123456, None, "in [0.2, 0.3]", "0.123"),
         (1.0000002, None, "<= 1", "1"),  # told apart by rounding alone
-        (-0.99961, None, "in [-1.0005, -0.9995]", "-0.9996"), (None, None, "<= 1", "nan"),
-        (1e-16, None, "== 0", "rounding"), (0.5, [0.4, 0.9], "<= 1", "0.5 (0.4 to 0.9)"),
+        (-0.99961, None, "in [-1.0005, -0.9995]", "-0.9996"),
+        (None, None, "<= 1", "nan"),
+        (1e-16, None, "== 0", "rounding"),
+        (0.5, [0.4, 0.9], "<= 1", "0.5 (0.4 to 0.9)"),
         (0.5, [None, None], "<= 1", "0.5 (one draw has no interval)"),
     ],
-)  # fmt: skip
-def test_a_measured_value_is_not_shown_as_the_bound_that_it_differs_from(value, interval, holds, words):
+)
+def test_a_measured_value_is_not_shown_as_the_bound_that_it_differs_from(
+    value, interval, holds, words
+):
     assert render.measured({"value": value, "interval": interval, "holds": holds}) == words
 
 
@@ -82,5 +103,8 @@ def test_conditions_are_met_or_missed_by_a_factor():
         None: "Not met, by a factor above $10^{308}$.",
     }
     for factor, words in said.items():
-        assert render.conditions({"conditions": {"factor": factor, "text": "It is."}}) == f"{words} It is."
+        assert (
+            render.conditions({"conditions": {"factor": factor, "text": "It is."}})
+            == f"{words} It is."
+        )
     assert render.conditions({"conditions": None}) == "Not compared on this page."

@@ -20,7 +20,12 @@ def test_a_claim_writes_where_its_run_says(toy, monkeypatch, tmp_path, figures):
     saved.parent.mkdir(parents=True)
     saved.touch()
     claim.report()
-    assert json.loads((tmp_path / "staged" / "smoke" / toy.id / "result.json").read_text())["fingerprint"] == "f0"
+    assert (
+        json.loads((tmp_path / "staged" / "smoke" / toy.id / "result.json").read_text())[
+            "fingerprint"
+        ]
+        == "f0"
+    )
     assert saved.exists()  # until the whole run has ended well
     assert not figures.exists()
     monkeypatch.setenv(run.VARIABLE, json.dumps({"sources": "of an earlier time"}))
@@ -29,7 +34,14 @@ def test_a_claim_writes_where_its_run_says(toy, monkeypatch, tmp_path, figures):
 
 
 def test_the_users_environment_becomes_the_librarys_settings(monkeypatch):
-    sizes = {"1000": 1000, "800M": 800 * 2**20, "1.5 g": 1.5 * 2**30, "2GiB": 2**31, "3kB": 3072, "": None}
+    sizes = {
+        "1000": 1000,
+        "800M": 800 * 2**20,
+        "1.5 g": 1.5 * 2**30,
+        "2GiB": 2**31,
+        "3kB": 3072,
+        "": None,
+    }
     for given, count in sizes.items():
         monkeypatch.setenv("OVERPARAM_MEMORY", given)
         run.apply_environment()
@@ -44,8 +56,16 @@ def test_the_users_environment_becomes_the_librarys_settings(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("MEMORY", ["much", "-1G", "0", "1e9", "5X", "nan"], "OVERPARAM_MEMORY must be a size such as 800M or 6G"),
-        ("CHECKPOINT_SECONDS", ["often", "nan", "-1"], "OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds"),
+        (
+            "MEMORY",
+            ["much", "-1G", "0", "1e9", "5X", "nan"],
+            "OVERPARAM_MEMORY must be a size such as 800M or 6G",
+        ),
+        (
+            "CHECKPOINT_SECONDS",
+            ["often", "nan", "-1"],
+            "OVERPARAM_CHECKPOINT_SECONDS must be a number of seconds",
+        ),
     ],
 )
 def test_a_value_that_is_none_is_refused_by_name(monkeypatch, name, values, message):

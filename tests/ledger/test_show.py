@@ -24,12 +24,19 @@ def state(verdict, stale=False):
 
 
 def row(claim, kind, **states):
-    return {"claim": claim, "paper": claim[:7], "kind": kind, "sizes": {"smoke": state(None, True), **states}}
+    return {
+        "claim": claim,
+        "paper": claim[:7],
+        "kind": kind,
+        "sizes": {"smoke": state(None, True), **states},
+    }
 
 
 ROWS = [
     row("toy2020-a", "theorem", laptop=state("holds"), desk=state("holds in part")),
-    row("toy2020-b", "experiment", laptop=state("reproduced"), desk=state("partly reproduced", True)),
+    row(
+        "toy2020-b", "experiment", laptop=state("reproduced"), desk=state("partly reproduced", True)
+    ),
     row("toy2020-c", "experiment", smoke=state("not tested", True)),
     row("toy2020-d", "theorem", smoke=state("holds"), laptop=state("fails", True)),
     row("toy2021-a", "ours"),
@@ -58,17 +65,26 @@ def test_the_verdict_is_that_of_the_largest_size_of_the_present_sources():
 
 def test_a_list_can_be_of_one_paper_and_of_one_verdict():
     assert listed(["toy2021"])[1:] == ["  toy2021-a  not run", "  toy2021-b  unreadable"]
-    assert [line.split()[0] for line in listed((), "not") if line] == ["toy2020:", "toy2020-c", "toy2021:", "toy2021-a"]
+    assert [line.split()[0] for line in listed((), "not") if line] == [
+        "toy2020:",
+        "toy2020-c",
+        "toy2021:",
+        "toy2021-a",
+    ]
     with pytest.raises(ParameterError, match="did you mean toy202"):
         listed(["toy2022"])
-    with pytest.raises(ParameterError, match="unknown verdict 'good'; there are reproduced, partly"):
+    with pytest.raises(
+        ParameterError, match="unknown verdict 'good'; there are reproduced, partly"
+    ):
         listed((), "good")
 
 
 def test_the_list_fits_into_80_columns_and_a_pipe_with_every_id_whole(committed):
     lines = committed("list").splitlines()
     assert all(len(line) <= 80 and PLAIN.fullmatch(line) for line in lines)
-    assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted(registry.registry())
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted(
+        registry.registry()
+    )
 
 
 def test_every_claim_can_be_shown(committed):
@@ -81,17 +97,30 @@ def test_every_claim_can_be_shown(committed):
         figures = re.findall(r"^ +(\S+\.png)$", text, re.MULTILINE)
         assert figures
         assert all((paths.ROOT / figure).exists() for figure in figures)
-        whole = "  overparam run", "  make lab", "  /", "  figures"  # commands and paths, to be copied
+        whole = (
+            "  overparam run",
+            "  make lab",
+            "  /",
+            "  figures",
+        )  # commands and paths, to be copied
         assert [s for s in text.splitlines() if len(s) > 80 and not s.startswith(whole)] == []
 
 
 def test_a_claim_shows_what_is_registered_and_what_was_found(toy, monkeypatch):
     before = show.shown(toy.id)
-    for words in ("Found    nothing yet: it has not been run", "laptop 20", "rate = 0.5\n      from 0.0 to 1.0"):
+    for words in (
+        "Found    nothing yet: it has not been run",
+        "laptop 20",
+        "rate = 0.5\n      from 0.0 to 1.0",
+    ):
         assert words in before
     toy.run(monkeypatch)
     after = show.shown(toy.id)
-    for words in ("Found    1 of 1 check holds.", "As printed: Follows, but for", "holds; 0.5 measured; at most 1"):
+    for words in (
+        "Found    1 of 1 check holds.",
+        "As printed: Follows, but for",
+        "holds; 0.5 measured; at most 1",
+    ):
         assert words in after
 
 

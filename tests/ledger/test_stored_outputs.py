@@ -22,13 +22,22 @@ REPORT = """**As printed:** Follows as printed.
 FIRST = {"verdict": "Holds. 1 of 1 check holds.", "measured": "2.14 ± 0.19", "outcome": "✓"}
 UNDECIDED = {"verdict": "Not tested. 0 of 1 check hold, 1 is undecided.", "outcome": "undecided"}
 SAME = [
-    ("2 of 3 nets end at 0.13, 4,000 rows", "2 of 3 nets end at 0.14, 4,000 rows"),  # one in the last digit
+    (
+        "2 of 3 nets end at 0.13, 4,000 rows",
+        "2 of 3 nets end at 0.14, 4,000 rows",
+    ),  # one in the last digit
     ("it falls by 61.2 %", "it falls by 63.0 %"),  # less than a tenth
     ("off by rounding", "off by 2e-12"),
     (REPORT.format(**FIRST), REPORT.format(**UNDECIDED, measured="2.12 ± 0.9")),
     (REPORT.format(**FIRST), REPORT.format(**UNDECIDED, measured="2.12 (1.01 to unbounded)")),
-    (REPORT.format(**FIRST), REPORT.format(**UNDECIDED, measured="2.12 (one draw has no interval)")),
-    ("du-x  [smoke]  HOLDS IN PART\n  a  0.1 ± 2  undecided", "du-x  [smoke]  HOLDS\n  a  0.1 ± 1  holds"),
+    (
+        REPORT.format(**FIRST),
+        REPORT.format(**UNDECIDED, measured="2.12 (one draw has no interval)"),
+    ),
+    (
+        "du-x  [smoke]  HOLDS IN PART\n  a  0.1 ± 2  undecided",
+        "du-x  [smoke]  HOLDS\n  a  0.1 ± 1  holds",
+    ),
 ]
 OTHER = [
     ("2 of 3 nets end at 0.13", "2 of 3 nets end at 0.16"),
@@ -58,8 +67,19 @@ def compared(folder, stored, shown):
     page = folder / "toy2020" / "page.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), page)
     shutil.copy(NOTEBOOKS / "conftest.py", folder)
-    command = [sys.executable, "-m", "pytest", "--nbval", str(folder), "-p", "no:cacheprovider", "--color=no"]
-    out = subprocess.run([*command, "--tb=short", "-rA", "-q"], cwd=folder, capture_output=True, text=True).stdout
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        str(folder),
+        "-p",
+        "no:cacheprovider",
+        "--color=no",
+    ]
+    out = subprocess.run(
+        [*command, "--tb=short", "-rA", "-q"], cwd=folder, capture_output=True, text=True
+    ).stdout
     return [f"PASSED toy2020/page.ipynb::Cell {i}" in out for i in range(len(cells))], out
 
 
@@ -67,5 +87,7 @@ def compared(folder, stored, shown):
 def test_numbers_may_move_a_little_and_words_not_at_all(tmp_path, pairs, equal):
     passed, out = compared(tmp_path, *zip(*pairs, strict=True))
     assert passed == [equal] * len(pairs), out
-    failures, _, _ = out.partition("short test summary info")  # which repeats them in full where $CI is set
+    failures, _, _ = out.partition(
+        "short test summary info"
+    )  # which repeats them in full where $CI is set
     assert failures.count("Cell outputs differ") == (0 if equal else len(pairs))

@@ -32,13 +32,20 @@ def test_the_median_has_the_interval_of_the_sign_test(n):
         assert (low < cut < high) == (stats.binomtest(int((sample < cut).sum()), n).pvalue > 0.05)
 
 
-@pytest.mark.parametrize(("statistic", "draw", "true"), [
-    ("mean", lambda r: r.normal(2, 3, 5), 2), ("median", lambda r: r.exponential(1, 9), math.log(2)),
-    ("share", lambda r: r.random(12) < 0.3, 0.3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("statistic", "draw", "true"),
+    [
+        ("mean", lambda r: r.normal(2, 3, 5), 2),
+        ("median", lambda r: r.exponential(1, 9), math.log(2)),
+        ("share", lambda r: r.random(12) < 0.3, 0.3),
+    ],
+)
 def test_intervals_cover_in_nineteen_of_twenty(statistic, draw, true):
     random, trials = np.random.default_rng(0), 4000
-    inside = sum(low <= true <= high for _, low, high, _ in (measured(draw(random), statistic) for _ in range(trials)))
+    inside = sum(
+        low <= true <= high
+        for _, low, high, _ in (measured(draw(random), statistic) for _ in range(trials))
+    )
     assert inside / trials >= 0.94
     assert statistic != "mean" or inside / trials <= 0.96
 
@@ -52,5 +59,7 @@ def test_a_number_is_what_it_is_and_one_mean_is_unbounded():
 
 
 def test_rounding_agrees_with_python():
-    x = np.random.default_rng(0).normal(size=200) * 10.0 ** np.random.default_rng(1).integers(-30, 30, 200)
+    x = np.random.default_rng(0).normal(size=200) * 10.0 ** np.random.default_rng(1).integers(
+        -30, 30, 200
+    )
     assert significant(x).astype(float) == pytest.approx([float(f"{v:.6g}") for v in x], rel=1e-7)

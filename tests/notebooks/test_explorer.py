@@ -11,7 +11,9 @@ from ledger.paths import NOTEBOOKS
 def test_moving_a_slider_redraws(capsys):
     plt.switch_backend("agg")
     space = {}
-    for cell in json.loads((NOTEBOOKS / "explore-bounds.ipynb").read_text(encoding="utf-8"))["cells"]:
+    for cell in json.loads((NOTEBOOKS / "explore-bounds.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ]:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]).replace("plt.show()", "plt.close('all')"), space)
     drawn = []

@@ -1,4 +1,6 @@
-"""Every committed record is complete, follows from what is registered, and is written about in today's words."""
+"""Every committed record is complete, follows from what is registered, and is written about in
+today's words.
+"""
 
 import base64
 import json
@@ -15,20 +17,32 @@ from ledger.site import records as entries
 
 FIGURES = ROOT / "figures"
 SCHEMA = json.loads((Path(__file__).parent / "result.schema.json").read_text(encoding="utf-8"))
-RECORDS = [path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/result.json"))]
-EXECUTED = [path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/notebook.ipynb"))]
+RECORDS = [
+    path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/result.json"))
+]
+EXECUTED = [
+    path for size in records.COMMITTED for path in sorted((FIGURES / size).glob("*/notebook.ipynb"))
+]
 CLAIMS = registry.registry()
 ENTRIES = {entry.claim.id: entry for entry in entries.load(FIGURES)}
 LARGEST = 2_000_000  # bytes of a record with its pictures, which its notebook holds as well
 
-each_record = pytest.mark.parametrize("path", RECORDS, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in RECORDS])
-each_run = pytest.mark.parametrize("path", EXECUTED, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in EXECUTED])
+each_record = pytest.mark.parametrize(
+    "path", RECORDS, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in RECORDS]
+)
+each_run = pytest.mark.parametrize(
+    "path", EXECUTED, ids=[f"{p.parts[-3]}/{p.parts[-2]}" for p in EXECUTED]
+)
 each_claim = pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 
 
 def loaded(path):
     """(record, claim, size) of a record."""
-    return json.loads(path.read_text(encoding="utf-8")), registry.claim(path.parts[-2]), path.parts[-3]
+    return (
+        json.loads(path.read_text(encoding="utf-8")),
+        registry.claim(path.parts[-2]),
+        path.parts[-3],
+    )
 
 
 @each_record
@@ -48,10 +62,15 @@ def test_a_record_is_complete_and_small(path):
 
 @each_record
 def test_the_verdict_follows_from_its_rows(path):
-    """By the rule; and the rows are the registered checks of today, unless the record is outdated and marked so."""
+    """By the rule; and the rows are the registered checks of today, unless the record is outdated
+    and marked so.
+    """
     record, claim, size = loaded(path)
     rows = [rule.Check(row["name"], "", row["holds"], row["statistic"]) for row in record["checks"]]
-    outcomes = [row.outcome(told["value"], told["interval"]) for row, told in zip(rows, record["checks"], strict=True)]
+    outcomes = [
+        row.outcome(told["value"], told["interval"])
+        for row, told in zip(rows, record["checks"], strict=True)
+    ]
     assert [row["outcome"] for row in record["checks"]] == outcomes
     assert record["verdict"] == rule.verdict(claim.kind, [] if record["unmet"] else outcomes)
     if record["fingerprint"] == records.fingerprint(claim.id, size):
@@ -101,21 +120,31 @@ def test_an_executed_notebook_is_of_one_run_and_in_todays_words(path, tmp_path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    there = {file for claim in served for file in (FIGURES / size / claim).iterdir() if file.is_file()}
+    there = {
+        file for claim in served for file in (FIGURES / size / claim).iterdir() if file.is_file()
+    }
     wrote = notebook["metadata"]["overparam"]["outputs"]
     assert there == {FIGURES / size / name for name in wrote} | {path}
     assert records.damaged(page, size, FIGURES) == []
     for claim in served:
-        shutil.copytree(FIGURES / size / claim, tmp_path / size / claim, ignore=shutil.ignore_patterns("runs"))
+        shutil.copytree(
+            FIGURES / size / claim, tmp_path / size / claim, ignore=shutil.ignore_patterns("runs")
+        )
         for file in (path, FIGURES / size / claim / "result.json"):
-            assert not any(place in file.read_text(encoding="utf-8") for place in (str(ROOT), "/tmp/", "/home/"))
+            assert not any(
+                place in file.read_text(encoding="utf-8")
+                for place in (str(ROOT), "/tmp/", "/home/")
+            )
     assert not runner.refresh(page, size, tmp_path), "`overparam refresh` brings it up to date"
 
 
 @each_run
 def test_an_executed_notebook_holds_its_pictures(path):
-    served, cells = registry.served(path.parts[-2]), json.loads(path.read_text(encoding="utf-8"))["cells"]
+    served = registry.served(path.parts[-2])
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     shown = {base64.b64decode(each["image/png"]) for each in data if "image/png" in each}
     drawn = {p.read_bytes() for claim in served for p in (path.parents[1] / claim.id).glob("*.png")}
-    assert shown == drawn or (shown < drawn and len(served) > 1)  # a figure of several claims is shown once
+    assert shown == drawn or (
+        shown < drawn and len(served) > 1
+    )  # a figure of several claims is shown once

@@ -1,4 +1,6 @@
-"""Every page has the anatomy that README.md promises, as committed; what is registered of it names only what exists."""
+"""Every page has the anatomy that README.md promises, as committed; what is registered of it names
+only what exists.
+"""
 
 import ast
 import json
@@ -10,13 +12,17 @@ from ledger import records, registry, rule
 from ledger.parameters import notebook_parameters
 from ledger.paths import NOTEBOOKS
 
-PAGES = {str(path.relative_to(NOTEBOOKS).with_suffix("")): path for path in sorted(NOTEBOOKS.glob("*/*.ipynb"))}
+PAGES = {
+    str(path.relative_to(NOTEBOOKS).with_suffix("")): path
+    for path in sorted(NOTEBOOKS.glob("*/*.ipynb"))
+}
 EXPLORERS = {path.stem: path for path in NOTEBOOKS.glob("*.ipynb")}  # notebooks that judge no claim
 CLAIMS = registry.registry()
 RUNS = sorted({claim.page.id for claim in CLAIMS.values()})
-WIDEST = 92  # characters that a page shows of a line of code
+WIDEST = 88  # characters that a page shows of a line of code
 LONGEST = 90  # characters of a title
-# Formulas, code, and places in a paper; and what theory says, not a run: exponents, scales, a coin, a machine's memory
+# Formulas, code, and places in a paper; and what theory says, not a run: exponents, scales, a coin,
+# a machine's memory
 NO_RESULT = re.compile(
     r"\$[^$]*\$|`[^`]*`|[(A-Z]\.?\d+\.\d+|[A-Z]\.\d+|(?:Theorem|Lemma|Example|Section|eq\.) \d+\.\d+"
     r"|95 %|-0\.5\b|= 0\.01\b|error 0\.5\b|141 GB"
@@ -54,7 +60,9 @@ def test_every_registered_claim_has_its_notebook_and_every_notebook_a_claim():
 
 @each_page
 def test_cell_order(path):
-    """Title, parameters, the claim, and the report at the end or with nothing but prose after it."""
+    """Title, parameters, the claim, and the report at the end or with nothing but prose after
+    it.
+    """
     first, last = source(cells(path)[0]), source(code(path)[-1])
     assert cells(path)[0]["cell_type"] == "markdown"
     assert first.startswith("# ")
@@ -86,12 +94,16 @@ def test_parameters_are_commented_literals_that_papermill_reads(path):
 def test_no_backslash_of_a_formula_is_lost(path):
     r"""Python reads one backslash before times as a tab: formulas in plain strings need two."""
     texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
-    assert [text for text in texts if isinstance(text, str) and re.search(r"[\a\b\f\r\t\v]", text)] == []
+    assert [
+        text for text in texts if isinstance(text, str) and re.search(r"[\a\b\f\r\t\v]", text)
+    ] == []
 
 
 @each_page
 def test_no_number_of_a_finding_is_typed_by_hand(path):
-    """Sentences take their numbers from the run, so that they agree with the record at every size."""
+    """Sentences take their numbers from the run, so that they agree with the record at every
+    size.
+    """
     assert typed_numbers(tree(path)) == []
 
 
@@ -101,12 +113,16 @@ def test_a_typed_number_is_found():
 
 
 def typed_numbers(parsed):
-    """The numbers that stand as such in the text of `claim.say`, outside of formulas, code and places."""
+    """The numbers that stand as such in the text of `claim.say`, outside of formulas, code and
+    places.
+    """
     says = [node for node in ast.walk(parsed) if isinstance(node, ast.Call)]
     says = [node.args[0] for node in says if getattr(node.func, "attr", "") == "say"]
     parts = [getattr(said, "values", [said]) for said in says]
     texts = [
-        "".join(getattr(part, "value", "") if isinstance(part, ast.Constant) else "x" for part in said)
+        "".join(
+            getattr(part, "value", "") if isinstance(part, ast.Constant) else "x" for part in said
+        )
         for said in parts
     ]
     return [number for said in texts for number in RESULT.findall(NO_RESULT.sub("", said))]
@@ -123,7 +139,9 @@ def test_notebooks_compute_no_paths_and_import_none_of_their_own(path):
 def test_stored_outputs_come_from_one_run_from_top_to_bottom(path):
     assert [cell["execution_count"] for cell in code(path)] == list(range(1, len(code(path)) + 1))
     for cell in code(path):
-        assert {output["output_type"] for output in cell["outputs"]} <= {"display_data"}, source(cell)
+        assert {output["output_type"] for output in cell["outputs"]} <= {"display_data"}, source(
+            cell
+        )
 
 
 @pytest.mark.parametrize("path", EXPLORERS.values(), ids=EXPLORERS)
@@ -149,13 +167,20 @@ def test_words_are_a_readers(claim):
 
 @each_claim
 def test_every_registered_check_is_measured_by_its_page(claim):
-    """At smoke size in the stored outputs, which nbval compares; the others are called by name in its code."""
+    """At smoke size in the stored outputs, which nbval compares; the others are called by name in
+    its code.
+    """
     page = claim.page.notebook
     if registry.is_as_stored(claim.id):
-        shown = "\n\n".join("".join(o["data"]["text/plain"]) for cell in code(page) for o in cell["outputs"])
+        shown = "\n\n".join(
+            "".join(o["data"]["text/plain"]) for cell in code(page) for o in cell["outputs"]
+        )
         (report,) = re.findall(rf"^{claim.id}  \[smoke\]  .*(?:\n.+)*", shown, re.MULTILINE)
-        assert [check.name for check in claim.asked("smoke") if f"\n  {check.name} " not in report] == []
-    patterns, words = list(map(name_in_code, ast.walk(tree(page)))), "\n".join(map(source, code(page)))
+        assert [
+            check.name for check in claim.asked("smoke") if f"\n  {check.name} " not in report
+        ] == []
+    patterns = list(map(name_in_code, ast.walk(tree(page))))
+    words = "\n".join(map(source, code(page)))
     for check in claim.checks:
         if check not in claim.asked("smoke"):
             assert any(re.fullmatch(pattern, check.name) for pattern in patterns), check.name
@@ -165,8 +190,14 @@ def test_every_registered_check_is_measured_by_its_page(claim):
 def name_in_code(node):
     r"""A pattern of the names that a text in code can be: f"{data}-order" is [\w-]*\-order."""
     if isinstance(node, ast.JoinedStr):
-        return "".join(re.escape(v.value) if isinstance(v, ast.Constant) else r"[\w-]*" for v in node.values)
-    return re.escape(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+        return "".join(
+            re.escape(v.value) if isinstance(v, ast.Constant) else r"[\w-]*" for v in node.values
+        )
+    return (
+        re.escape(node.value)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        else ""
+    )
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -178,7 +209,11 @@ def test_every_size_names_parameters_and_is_its_own(run):
     for size in filter(page.sizes.get, rule.SIZES):
         assert set(page.sizes[size].parameters) <= set(literals)
         sizes[size] = registry.parameters_at(run, size)
-        records.plan(run, size, {name: value for name, value in sizes[size].items() if name != "profile"})
+        records.plan(
+            run, size, {name: value for name, value in sizes[size].items() if name != "profile"}
+        )
         assert size not in records.LONG or "minutes" in page.sizes[size].resources
-    own = [json.dumps({**parameters, "profile": ""}, sort_keys=True) for parameters in sizes.values()]
+    own = [
+        json.dumps({**parameters, "profile": ""}, sort_keys=True) for parameters in sizes.values()
+    ]
     assert len(own) == len(set(own))

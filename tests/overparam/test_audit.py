@@ -1,4 +1,6 @@
-"""The audit: what counts as agreement, the judge on toy statements, and some rows against other ways to them."""
+"""The audit: what counts as agreement, the judge on toy statements, and some rows against other
+ways to them.
+"""
 
 import math
 from fractions import Fraction
@@ -14,7 +16,16 @@ from ledger.site import errata
 from overparam.bounds import guo2024, noy2021
 from overparam.experiments import audit
 from overparam.experiments.audit import guo, noy
-from overparam.experiments.audit.judge import Statement, bounded, exponents, holds, order, power, solved, typeset
+from overparam.experiments.audit.judge import (
+    Statement,
+    bounded,
+    exponents,
+    holds,
+    order,
+    power,
+    solved,
+    typeset,
+)
 
 
 def made(printed, recomputed=0.0, severity=""):
@@ -34,12 +45,25 @@ def value(paper, place, says):
 @pytest.mark.parametrize(
     ("printed", "computed", "agrees"),
     [
-        ("0.75", 0.7549, True), ("0.75", 0.7551, False), ("0.75", 0.745, True), ("2", 2.49, True), ("2", 1.4, False),
-        ("172", 172.4, True), ("-0.5", -0.5, True), ("-0.5", -0.25, False), ("1e-4", 1.4e-4, True), ("0.0", 0, True),
-        ("0.75", float("nan"), False), ("holds", "holds", True), ("holds", "fails at x = 2", False),
-        ("n^2 L", "n^2 L", True), ("n^2 L", "L n^2", True), ("n^2 L", "n^3 L", False), ("gamma/2", "gamma/4", False),
+        ("0.75", 0.7549, True),
+        ("0.75", 0.7551, False),
+        ("0.75", 0.745, True),
+        ("2", 2.49, True),
+        ("2", 1.4, False),
+        ("172", 172.4, True),
+        ("-0.5", -0.5, True),
+        ("-0.5", -0.25, False),
+        ("1e-4", 1.4e-4, True),
+        ("0.0", 0, True),
+        ("0.75", float("nan"), False),
+        ("holds", "holds", True),
+        ("holds", "fails at x = 2", False),
+        ("n^2 L", "n^2 L", True),
+        ("n^2 L", "L n^2", True),
+        ("n^2 L", "n^3 L", False),
+        ("gamma/2", "gamma/4", False),
     ],
-)  # fmt: skip
+)
 def test_agreement_is_to_the_digits_printed_or_power_by_power(printed, computed, agrees):
     assert made(printed).agrees(computed) is agrees
 
@@ -50,10 +74,14 @@ def test_exponents_are_those_of_sympy():
         powers = [sp.Rational(p) for p in powers]
         product = 7 * sp.prod([a**p for a, p in zip(letters, powers, strict=True)])
         text = order(sp.lambdify(letters, product))()
-        assert exponents(text) == {str(a): Fraction(str(p)) for a, p in zip(letters, powers, strict=True) if p}
+        assert exponents(text) == {
+            str(a): Fraction(str(p)) for a, p in zip(letters, powers, strict=True) if p
+        }
         n = letters[0]
         at = solved(sp.lambdify(n, product.subs(dict.fromkeys(letters[1:], 3))))
-        assert at == pytest.approx(float(sp.solve(product.subs(dict.fromkeys(letters[1:], 3)) - 1, n)[0]))
+        assert at == pytest.approx(
+            float(sp.solve(product.subs(dict.fromkeys(letters[1:], 3)) - 1, n)[0])
+        )
     assert exponents("fails at x = 2") is None
     assert order(lambda n: 3.0 + 0 * n)() == "O(1)"
     assert power(lambda v: 3 * v**-1.5, 10.0)() == pytest.approx(-1.5)
@@ -71,9 +99,24 @@ def test_relations_say_where_they_fail():
 
 
 def test_a_row_takes_the_mean_over_seeds_and_their_spread():
-    drawn = ("Section 2", "b < |t|", "2.1", lambda seed: 2 + 0.021 * seed, "typo, perhaps misread", "a-page")
-    exact, drawn = audit.audit([0, 1, 2], {"noy": [("Section 1", "a", "2", 2.2), drawn]}).itertuples()
-    assert (exact.agrees, exact.spread, exact.computed, exact.severity, exact.misread) == (True, 0.0, "2.20", "", False)
+    drawn = (
+        "Section 2",
+        "b < |t|",
+        "2.1",
+        lambda seed: 2 + 0.021 * seed,
+        "typo, perhaps misread",
+        "a-page",
+    )
+    exact, drawn = audit.audit(
+        [0, 1, 2], {"noy": [("Section 1", "a", "2", 2.2), drawn]}
+    ).itertuples()
+    assert (exact.agrees, exact.spread, exact.computed, exact.severity, exact.misread) == (
+        True,
+        0.0,
+        "2.20",
+        "",
+        False,
+    )
     assert (drawn.agrees, drawn.computed, drawn.page) == (False, "2.021", "a-page")
     assert (drawn.severity, drawn.misread) == ("typo", True)
     assert drawn.spread == pytest.approx(0.02)
@@ -97,18 +140,26 @@ def test_what_does_not_agree_and_nothing_else_has_a_severity(recomputed, severit
 
 def test_how_a_row_was_found_follows_from_its_kind():
     assert made("n^2", order(lambda n: n**2)).how == "symbolic"
-    assert {made("2.0", power(lambda n: n**2, 1.0)).how, made("holds", holds(lambda: True)).how} == {"numeric"}
+    assert {
+        made("2.0", power(lambda n: n**2, 1.0)).how,
+        made("holds", holds(lambda: True)).how,
+    } == {"numeric"}
     assert made("IMDB", lambda: "MNIST").how == "by hand"
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("n^24 lam0^(-1) logm^5", r"$n^{24}\,\lambda_0^{-1}\,\log^{5} m$"), ("gamma/4", r"$\gamma/4$"),
-        ("d^3 beta^(1/2) d_x", r"$d^{3}\,\beta^{1/2}\,d_x$"), ("eps", r"$\varepsilon$"),
-        ("-2.5", "-2.5"), ("3.81e-05", "3.81e-05"), ("IMDB", "IMDB"), ("fails at eta = 2", "fails at eta = 2"),
+        ("n^24 lam0^(-1) logm^5", r"$n^{24}\,\lambda_0^{-1}\,\log^{5} m$"),
+        ("gamma/4", r"$\gamma/4$"),
+        ("d^3 beta^(1/2) d_x", r"$d^{3}\,\beta^{1/2}\,d_x$"),
+        ("eps", r"$\varepsilon$"),
+        ("-2.5", "-2.5"),
+        ("3.81e-05", "3.81e-05"),
+        ("IMDB", "IMDB"),
+        ("fails at eta = 2", "fails at eta = 2"),
     ],
-)  # fmt: skip
+)
 def test_products_are_set_as_formulas_and_words_are_not(text, shown):
     assert typeset(text) == shown
 
@@ -126,20 +177,37 @@ def test_statements_are_told_apart_and_so_many_agree(found):
         assert all(place and says and printed for place, says, printed, *_ in rows)
         assert len({(place, says) for place, says, *_ in rows}) == len(rows)
     agrees = found.groupby("paper")["agrees"].agg(["sum", "count"])
-    expected = {"arora": (29, 32), "allenzhu": (44, 69), "frei": (38, 49), "noy": (24, 60), "guo": (33, 65)}
+    expected = {
+        "arora": (29, 32),
+        "allenzhu": (44, 69),
+        "frei": (38, 49),
+        "noy": (24, 60),
+        "guo": (33, 65),
+    }
     assert {paper: tuple(row) for paper, row in agrees.iterrows()} == expected
     assert found.loc[~found["agrees"], "severity"].value_counts().to_dict() == {
-        "constant": 39, "exponent": 36, "result": 16, "typo": 16,
-    }  # fmt: skip
+        "constant": 39,
+        "exponent": 36,
+        "result": 16,
+        "typo": 16,
+    }
 
 
 def test_every_slip_stands_in_the_errata_under_the_same_words(found):
-    """The same place and severity, and the page that shows it; nothing is 'perhaps misread' in one of the two alone."""
+    """The same place and severity, and the page that shows it; nothing is 'perhaps misread' in one
+    of the two alone.
+    """
     assert list(errata.SEVERITIES)[:4] == list(audit.SEVERITIES)
     keys = {spec.paper[:-4]: spec.paper for spec in registry.registry().values()}
     for slip in found[~found["agrees"]].itertuples():
-        listed = [cells for severity in errata.SEVERITIES for cells in errata.rows([keys[slip.paper]], severity)]
-        own = [cells for cells in listed if cells[1] == slip.place and f"*{slip.severity}*" in cells[3]]
+        listed = [
+            cells
+            for severity in errata.SEVERITIES
+            for cells in errata.rows([keys[slip.paper]], severity)
+        ]
+        own = [
+            cells for cells in listed if cells[1] == slip.place and f"*{slip.severity}*" in cells[3]
+        ]
         shown = [cells for cells in own if (slip.page or "synthesis-audit") in cells[4].split(", ")]
         assert shown, (slip.paper, slip.place, slip.says)
         assert not slip.misread or any("perhaps misread" in cells[3] for cells in shown)
@@ -155,9 +223,13 @@ def test_the_fingerprint_of_the_notebook_sees_every_table():
 
 
 def orders():
-    """(paper, place, beginning of the words, the product by sympy) of orders that enter a theorem."""
+    """(paper, place, beginning of the words, the product by sympy) of orders that enter a
+    theorem.
+    """
     n, m, d, b, L, eta, k = sp.symbols("n m d b L eta k", positive=True)
-    delta, lam0, kappa, eps, gamma, tau, omega = sp.symbols("delta lam0 kappa eps gamma tau omega", positive=True)
+    delta, lam0, kappa, eps, gamma, tau, omega = sp.symbols(
+        "delta lam0 kappa eps gamma tau omega", positive=True
+    )
     logm, logn = sp.symbols("logm logn", positive=True)
     root = lambda equation, unknown: sp.solve(equation, unknown)[0]  # noqa: E731
     moved = 4 * sp.sqrt(n) * sp.sqrt(n / delta) / (sp.sqrt(m) * lam0)  # Arora et al., Lemma C.1
@@ -165,29 +237,65 @@ def orders():
     rate = eta * delta * m / (d * n**2)
     sparse = m * omega ** sp.Rational(2, 3) * L
     half, third = sp.Rational(1, 2), sp.Rational(1, 3)
-    radius = root(gamma**-2 * logn ** (half / 2) / sp.sqrt(gamma**4 * tau**2 / sp.sqrt(logn) * m) - eps, tau)
+    radius = root(
+        gamma**-2 * logn ** (half / 2) / sp.sqrt(gamma**4 * tau**2 / sp.sqrt(logn) * m) - eps, tau
+    )
     movement = eta * sp.sqrt(n * m / d) / rate * sp.sqrt(n) * logm
     return [
-        ("arora", "Theorem 3.1, footnote 3", "the width", root(n**2 * moved / (kappa * delta) - lam0, m)),
+        (
+            "arora",
+            "Theorem 3.1, footnote 3",
+            "the width",
+            root(n**2 * moved / (kappa * delta) - lam0, m),
+        ),
         ("arora", "Lemma C.2", "order of 4 n^2", n**2 * moved / (kappa * delta)),
-        ("allenzhu", "Theorem 4, first term", "order of the first", L * (L * sp.sqrt(sparse * logm / d) * sp.sqrt(L))),
+        (
+            "allenzhu",
+            "Theorem 4, first term",
+            "order of the first",
+            L * (L * sp.sqrt(sparse * logm / d) * sp.sqrt(L)),
+        ),
         ("allenzhu", "eq. (12.1)", "order of the norm", sp.sqrt(L * movement**2)),
-        ("allenzhu", "Section 12", "the width", root(n**3 * sp.sqrt(d / m) * logm / delta - allowed, m)),
-        ("allenzhu", "Theorem 2, width in Section 13", "order of the width",
-         root(n ** (7 * half) * sp.sqrt(d / (b * m)) * logm / delta - allowed, m)),
-        ("allenzhu", "Theorem 3, Section 10", "the omega",
-         root(n * omega ** (2 * third) * L**4 - delta / n**2, omega)),
+        (
+            "allenzhu",
+            "Section 12",
+            "the width",
+            root(n**3 * sp.sqrt(d / m) * logm / delta - allowed, m),
+        ),
+        (
+            "allenzhu",
+            "Theorem 2, width in Section 13",
+            "order of the width",
+            root(n ** (7 * half) * sp.sqrt(d / (b * m)) * logm / delta - allowed, m),
+        ),
+        (
+            "allenzhu",
+            "Theorem 3, Section 10",
+            "the omega",
+            root(n * omega ** (2 * third) * L**4 - delta / n**2, omega),
+        ),
         ("frei", "Appendix A.3, (11)", "order of tau", radius),
-        ("frei", "Appendix A.3", "order of $K$,", root(k * gamma**4 / m - gamma**4 * radius**2 / sp.sqrt(logn), k)),
+        (
+            "frei",
+            "Appendix A.3",
+            "order of $K$,",
+            root(k * gamma**4 / m - gamma**4 * radius**2 / sp.sqrt(logn), k),
+        ),
         ("frei", "Appendix A.3", "order of tau^(4/3) sqrt(m)", radius ** (4 * third) * sp.sqrt(m)),
-        ("frei", "Corollary 3.7, Appendix A.3", "order of the width",
-         (d * (radius ** (-4 * third)).subs({m: 1, logn: 1})) ** 3),
-    ]  # fmt: skip
+        (
+            "frei",
+            "Corollary 3.7, Appendix A.3",
+            "order of the width",
+            (d * (radius ** (-4 * third)).subs({m: 1, logn: 1})) ** 3,
+        ),
+    ]
 
 
 @pytest.mark.parametrize(("paper", "place", "says", "product"), orders())
 def test_orders_by_algebra(paper, place, says, product):
-    factors = sp.powdenest(sp.expand_power_base(sp.simplify(product), force=True), force=True).as_powers_dict()
+    factors = sp.powdenest(
+        sp.expand_power_base(sp.simplify(product), force=True), force=True
+    ).as_powers_dict()
     expected = {str(a): Fraction(str(p)) for a, p in factors.items() if not a.is_number}
     assert exponents(value(paper, place, says)) == expected
 
@@ -196,7 +304,9 @@ def test_orders_by_algebra(paper, place, says, product):
 
 
 def test_arora_what_the_examples_bound():
-    """y'H^-1 y is quadratic in A, below the square of (13), and that of a cosine below (beta sinh beta)^2 as well."""
+    """y'H^-1 y is quadratic in A, below the square of (13), and that of a cosine below (beta sinh
+    beta)^2 as well.
+    """
     assert value("arora", "Examples 6.2, 6.3", "degree in") == pytest.approx(2)
     x = np.random.default_rng(0).standard_normal((6, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -214,14 +324,19 @@ def test_allenzhu_tails_and_norms():
     found = [
         ((r"Claim 7.6, proof, $\alpha < \frac34$", r"$\Pr(g_1"), float(mp.erfc(mp.mpf(1) / 2) / 2)),
         (("Claim 9.5, proof", r"$\Pr("), 2 * stats.norm.sf(1)),
-        (("Appendix C.1, Lemma 7.5", "share of the coordinates"), stats.norm.sf(0.1 / math.sqrt(2))),
+        (
+            ("Appendix C.1, Lemma 7.5", "share of the coordinates"),
+            stats.norm.sf(0.1 / math.sqrt(2)),
+        ),
         (("Claim 9.4, proof", "$n$ times the chance"), 1 / math.sqrt(4 * math.pi)),
     ]
     for place, right in found:
         assert value("allenzhu", *place) == pytest.approx(right, rel=1e-4)
     size = 1200
     w = np.random.default_rng(0).standard_normal((size, size)) * math.sqrt(2 / size)
-    assert np.sum((w @ np.ones(size)) ** 2) / size == pytest.approx(2, abs=0.3)  # unmasked: 2, not 1
+    assert np.sum((w @ np.ones(size)) ** 2) / size == pytest.approx(
+        2, abs=0.3
+    )  # unmasked: 2, not 1
 
 
 def test_frei_sparse_net_in_integers():
@@ -233,7 +348,9 @@ def test_frei_sparse_net_in_integers():
 def test_noy_parameters_by_integer_arithmetic():
     width = 1281167**8 * 1001**12
     assert len(str(width**2 * 1001)) - 1 == value("noy", "Section 1", "decimal exponent")
-    assert value("noy", "Section 4.4", "inference") == pytest.approx(1 / (0.5 + 1 / math.sqrt(4096)))
+    assert value("noy", "Section 4.4", "inference") == pytest.approx(
+        1 / (0.5 + 1 / math.sqrt(4096))
+    )
 
 
 def test_noy_gates_and_decay_of_cosines():
@@ -248,40 +365,59 @@ def test_noy_gates_and_decay_of_cosines():
 
 
 def test_noy_step_that_is_chosen_and_the_square_that_lemma_2_lacks():
-    """With the constants of Theorem 5: 3/4 of the loss as printed before (35), nothing with the square."""
+    """With the constants of Theorem 5: 3/4 of the loss as printed before (35), nothing with the
+    square.
+    """
     m, dx, L = 40000, 200, 4
     alpha2, beta2, beta_x = noy2021.alpha2(m, dx), noy2021.beta2(m, dx), noy2021.beta_x(m, dx)
     terms = noy2021.eta_lemma3(alpha2, beta2, beta_x, 100, L, 1e-9, 0.25)
-    assert terms.eta == pytest.approx(terms.gradient * value("noy", "Section 10.4, after (18)", "the step"), rel=1e-9)
+    assert terms.eta == pytest.approx(
+        terms.gradient * value("noy", "Section 10.4, after (18)", "the step"), rel=1e-9
+    )
     for third, left in ((beta2 * beta_x, 0.75), (beta2**2, 0.0)):
-        assert 1 - terms.eta * L * (3 * third + 0.75 * alpha2**2 + beta2**2) / alpha2 == pytest.approx(left, abs=1e-4)
+        assert 1 - terms.eta * L * (
+            3 * third + 0.75 * alpha2**2 + beta2**2
+        ) / alpha2 == pytest.approx(left, abs=1e-4)
     last = [noy._bound(20, m, 0.0) for m in (1e40, 1e44)]  # Theorem 6 at the last layer
     assert last[0] / last[1] == pytest.approx(10)
 
 
 def test_guo_corollary_and_percentages():
-    best = optimize.minimize_scalar(lambda a: -guo2024.c_alpha(a), bounds=(-50, 0.99), method="bounded")
+    best = optimize.minimize_scalar(
+        lambda a: -guo2024.c_alpha(a), bounds=(-50, 0.99), method="bounded"
+    )
     assert best.x == pytest.approx(-1, abs=1e-3)
     for errors, name, reduction in (
-        (guo.TRAIN, "synthetic", 1 - 22 / 197), (guo.TRAIN, "CIFAR-10", 1 - 18 / 24),
-        (guo.TEST, "F-MNIST", 1 - 2362 / 2442), (guo.TEST, "CIFAR-10", 1 - 143 / 169),
-    ):  # fmt: skip
+        (guo.TRAIN, "synthetic", 1 - 22 / 197),
+        (guo.TRAIN, "CIFAR-10", 1 - 18 / 24),
+        (guo.TEST, "F-MNIST", 1 - 2362 / 2442),
+        (guo.TEST, "CIFAR-10", 1 - 143 / 169),
+    ):
         low, high = guo._reduction(errors, name)
         assert low < 100 * reduction < high
 
 
 def test_guo_radius_that_absorbs_the_cross_term():
-    """At ω = δ^1.5/(n^3 L^6) the factor of (15) is free of n and L; at that of Lemma 4.2 it is not."""
+    """At ω = δ^1.5/(n^3 L^6) the factor of (15) is free of n and L; at that of Lemma 4.2 it is
+    not.
+    """
     for n, L in ((10.0, 3.0), (100.0, 9.0)):
         assert (0.2**1.5 / (n**3 * L**6)) ** (1 / 3) * n * L**2 / math.sqrt(0.2) == pytest.approx(1)
         factor = guo2024.omega_gradient(n, L, math.e, 0.2) ** (1 / 3) * n * L**2 / math.sqrt(0.2)
         assert factor == pytest.approx(math.sqrt(n / L))
-    assert value("guo", "after (15)", "power of $n$") == pytest.approx(2 + 2 * 3)  # n² of (111) with (108), over ω²
+    assert value("guo", "after (15)", "power of $n$") == pytest.approx(
+        2 + 2 * 3
+    )  # n² of (111) with (108), over ω²
 
 
 def test_guo_separation_of_random_points_by_counting_pairs():
-    """Distances of unit vectors in R^5 below s: I_{sin²(θ)}(2, 1/2)/2 of all pairs, less than one at the mean found."""
+    """Distances of unit vectors in R^5 below s: I_{sin²(θ)}(2, 1/2)/2 of all pairs, less than one
+    at the mean found.
+    """
     found = value("guo", "Section 2 with 5.1", "mean smallest distance")
-    pairs = [1000 * 999 / 4 * stats.beta.cdf(math.sin(2 * math.asin(s / 2)) ** 2, 2, 0.5) for s in (0.21, found)]
+    pairs = [
+        1000 * 999 / 4 * stats.beta.cdf(math.sin(2 * math.asin(s / 2)) ** 2, 2, 0.5)
+        for s in (0.21, found)
+    ]
     assert pairs[0] > 100  # closer than the text's δ
     assert pairs[1] == pytest.approx(0.68, abs=0.1)

@@ -1,4 +1,6 @@
-"""The benchmarks' bookkeeping: what counts as reached, what is kept, what is said of rows that cannot be measured."""
+"""The benchmarks' bookkeeping: what counts as reached, what is kept, what is said of rows that
+cannot be measured.
+"""
 
 import importlib
 import json
@@ -9,7 +11,15 @@ import torch
 
 from ledger.paths import ROOT
 
-ROW = {"path": "a", "peer": "b", "at_most": 0.5, "unit": "of the CPU time", "value": 0.4, "low": 0.3, "high": 0.6}
+ROW = {
+    "path": "a",
+    "peer": "b",
+    "at_most": 0.5,
+    "unit": "of the CPU time",
+    "value": 0.4,
+    "low": 0.3,
+    "high": 0.6,
+}
 
 
 @pytest.fixture
@@ -19,7 +29,11 @@ def harness(monkeypatch):
 
 
 def test_what_a_row_says(harness):
-    assert [harness.cells(ROW | {"value": value})[4] for value in (0.4, 0.5, 0.51)] == ["yes", "yes", "no"]
+    assert [harness.cells(ROW | {"value": value})[4] for value in (0.4, 0.5, 0.51)] == [
+        "yes",
+        "yes",
+        "no",
+    ]
     assert "NO" in harness.cells(ROW | {"difference": 1e-3, "tolerance": 1e-5})[5]
     assert harness.cells(ROW | {"difference": 1e-7, "tolerance": 1e-5})[5] == "to 1e-07"
     absent = harness.cells({"path": "a", "peer": "b", "at_most": 0.5, "skipped": "not installed"})
@@ -30,7 +44,10 @@ def test_a_second_run_replaces_its_own_rows_alone(harness, tmp_path):
     for row in (ROW, ROW | {"path": "c"}, ROW | {"value": 0.2}):
         harness.keep(row, tmp_path)
     (stored,) = tmp_path.glob("*.json")
-    assert [(row["path"], row["value"]) for row in json.loads(stored.read_text())["rows"]] == [("a", 0.2), ("c", 0.4)]
+    assert [(row["path"], row["value"]) for row in json.loads(stored.read_text())["rows"]] == [
+        ("a", 0.2),
+        ("c", 0.4),
+    ]
     assert stored.with_suffix(".md").read_text().count("\n| ") == 3
 
 
@@ -41,9 +58,13 @@ def test_the_median_of_the_ratios_counts_and_the_results_are_compared(harness):
     assert (row["value"], row["seconds"], row["difference"]) == (1.5, [3.0, 2.0], 0.5)
 
 
-@pytest.mark.parametrize(("comparison", "sizes"), [("against_products", (2, 20, 8)), ("sweep", (3, 20, 16, 4))])
+@pytest.mark.parametrize(
+    ("comparison", "sizes"), [("against_products", (2, 20, 8)), ("sweep", (3, 20, 16, 4))]
+)
 def test_what_is_compared_on_a_gpu_agrees(harness, comparison, sizes):
-    ours, peer, difference = getattr(importlib.import_module("sweep"), comparison)(*sizes, device="cpu")
+    ours, peer, difference = getattr(importlib.import_module("sweep"), comparison)(
+        *sizes, device="cpu"
+    )
     ours(), peer()
     found, tolerance = difference()
     assert 0 < found < tolerance / 100

@@ -1,4 +1,6 @@
-"""The formulas of Allen-Zhu et al. 2019 against mpmath, quadrature, simulation, the proofs' steps and each other."""
+"""The formulas of Allen-Zhu et al. 2019 against mpmath, quadrature, simulation, the proofs' steps
+and each other.
+"""
 
 import math
 
@@ -60,7 +62,9 @@ def test_norms_of_deep_nets_are_log_normal():
 
 
 def fuss_catalan(k, power):
-    """The moments of the squared singular values of a product of k square Gaussian matrices with variance 1/size."""
+    """The moments of the squared singular values of a product of k square Gaussian matrices with
+    variance 1/size.
+    """
     return mp.binomial((k + 1) * power, power) / (k * power + 1)
 
 
@@ -84,7 +88,9 @@ def test_backward_sparse_limit_is_the_norm_of_the_largest_entries():
     m = 300_000
     squares = np.sort(np.random.default_rng(0).normal(size=m) ** 2)[::-1]
     s = np.array([300, 3_000, 100_000, m])
-    assert az.backward_sparse_limit(s, m) == pytest.approx(np.sqrt(np.cumsum(squares)[s - 1]), rel=0.01)
+    assert az.backward_sparse_limit(s, m) == pytest.approx(
+        np.sqrt(np.cumsum(squares)[s - 1]), rel=0.01
+    )
     assert az.backward_sparse_limit([0, m], m) == pytest.approx([0, math.sqrt(m)])
 
 
@@ -105,20 +111,31 @@ def test_separation_limit_is_the_arc_cosine_recursion(delta):
 
 
 def gap(alpha, delta, left_out):
-    """(2/π) ∫ (φ(cos u) − φ(α cos u + δ sin u))² du, over the directions that the paper's integrals keep, or all."""
-    zeros = [np.pi / 2, 3 * np.pi / 2, np.arctan2(-alpha, delta) % np.pi, np.arctan2(-alpha, delta) % np.pi + np.pi]
+    """(2/π) ∫ (φ(cos u) − φ(α cos u + δ sin u))² du, over the directions that the paper's integrals
+    keep, or all.
+    """
+    zeros = [
+        np.pi / 2,
+        3 * np.pi / 2,
+        np.arctan2(-alpha, delta) % np.pi,
+        np.arctan2(-alpha, delta) % np.pi + np.pi,
+    ]
 
     def integrand(u):
         x = alpha * np.cos(u) + delta * np.sin(u)
         return 0.0 if left_out and x < 0 else (max(np.cos(u), 0) - max(x, 0)) ** 2
 
-    return 2 / np.pi * quad(integrand, 0, 2 * np.pi, points=sorted(zeros), epsabs=1e-13, limit=200)[0]
+    return (
+        2 / np.pi * quad(integrand, 0, 2 * np.pi, points=sorted(zeros), epsabs=1e-13, limit=200)[0]
+    )
 
 
 @pytest.mark.parametrize("alpha", [-2.0, -0.3, 0.0, 0.4, 1.0, 1.1, 3.0])
 @pytest.mark.parametrize("delta", [0.02, 1 / 6, 0.9])
 def test_claim76_by_quadrature(alpha, delta):
-    assert az.claim76_expectation(alpha, delta, "corrected") == pytest.approx(gap(alpha, delta, False), abs=1e-11)
+    assert az.claim76_expectation(alpha, delta, "corrected") == pytest.approx(
+        gap(alpha, delta, False), abs=1e-11
+    )
     assert az.claim76_expectation(alpha, delta) == pytest.approx(gap(alpha, delta, True), abs=1e-11)
 
 
@@ -153,7 +170,9 @@ def test_one_layer_limits_on_a_drawn_layer(omega):
     flips = cheapest(g**2, g**2, omega**2)
     assert len(flips) == pytest.approx(az.sign_changes_onelayer(m, omega), rel=0.03)
     flips = cheapest(g**2, np.abs(g / B), omega**2)
-    assert math.sqrt(np.sum(B[flips] ** 2) / total) == pytest.approx(az.thm5a_onelayer(omega), rel=0.02)
+    assert math.sqrt(np.sum(B[flips] ** 2) / total) == pytest.approx(
+        az.thm5a_onelayer(omega), rel=0.02
+    )
     off = np.flatnonzero(g < 0)
     flips = off[cheapest(g[off] ** 2, np.abs(g[off] / B[off]), omega**2)]
     assert np.sum(B[flips] ** 2) / total == pytest.approx(az.thm5c_onelayer(omega), rel=0.03)
@@ -179,7 +198,9 @@ def test_largest_linearisation_error_of_a_drawn_layer(omega):
 def test_sign_changes_of_a_random_layer():
     m, omega, rng = 400_000, 0.4, np.random.default_rng(8)
     g, change = rng.normal(0, math.sqrt(2 / m), m), rng.normal(0, omega / 2 / math.sqrt(m), m)
-    assert np.sum((g >= 0) != (g + change >= 0)) == pytest.approx(az.sign_changes_random(m, omega), rel=0.02)
+    assert np.sum((g >= 0) != (g + change >= 0)) == pytest.approx(
+        az.sign_changes_random(m, omega), rel=0.02
+    )
     W = rng.normal(0, omega / 2 / math.sqrt(400), (400, 400))
     assert np.linalg.norm(W, 2) == pytest.approx(omega, rel=0.03)
 
@@ -189,7 +210,9 @@ def test_prop113():
     a, b = rng.normal(size=(2, 3, 50))
     a[0, :3], b[0, :3] = [0, 0, -1], [-1, 1, 0]
     pattern, diagonal = (a >= 0).astype(float), az.prop113_diagonal(a, b)
-    np.testing.assert_allclose((pattern + diagonal) * (a - b), np.maximum(a, 0) - np.maximum(b, 0), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        (pattern + diagonal) * (a - b), np.maximum(a, 0) - np.maximum(b, 0), rtol=0, atol=1e-15
+    )
     assert np.all((np.abs(diagonal) <= 1) & (np.abs(pattern + diagonal) <= 1))
     assert not np.any(diagonal[(a >= 0) == (b >= 0)])
     assert np.count_nonzero(diagonal) > 50
@@ -200,7 +223,9 @@ def test_theorem_1_at_the_papers_width():
     m = 10 ** az.thm1_log10_width(n, L, delta, d)
     assert m == pytest.approx([1.2e42, 1.2e111], rel=0.05)
     assert m == pytest.approx(n**24 * L**12 * d * np.log(m) ** 5 / delta**8, rel=1e-10)
-    assert az.thm1_movement(n, delta, m, d) == pytest.approx(az.thm1_radius(n, L, delta, m), rel=1e-9)
+    assert az.thm1_movement(n, delta, m, d) == pytest.approx(
+        az.thm1_radius(n, L, delta, m), rel=1e-9
+    )
     assert np.all(az.thm1_movement(n, delta, m, d) < az.thm3_radius(n, L, delta, m))
     eta = az.thm1_lr(n, L, delta, m, d)
     rate = az.thm1_rate(eta, delta, m, n, d)
@@ -243,7 +268,9 @@ def test_theorem_2s_step_size_makes_the_martingale_small():
 
 def test_the_width_starts_at_e_to_the_5():
     least = math.exp(5) / 5**5
-    assert 10 ** az.thm1_log10_width(1, 1, 1, 1, C=least * (1 + 1e-6)) == pytest.approx(math.exp(5), rel=0.01)
+    assert 10 ** az.thm1_log10_width(1, 1, 1, 1, C=least * (1 + 1e-6)) == pytest.approx(
+        math.exp(5), rel=0.01
+    )
     with pytest.raises(ParameterError, match="no smallest solution"):
         az.thm1_log10_width(1, 1, 1, 1, C=least * (1 - 1e-6))
 
@@ -253,7 +280,9 @@ def test_widths_beyond_double_precision():
     with mp.workdps(40):
         exact = log10_fixed_point(mp.mpf(10) ** (24 * 15 + 12 * 3 + 1 + 8 * 8))
     assert log10 == pytest.approx(float(exact), rel=1e-13)
-    assert az.thm2_log10_width(1e15, 1e3, 1e-8, 10, 1, "corrected") == pytest.approx(log10 + 15, abs=0.1)
+    assert az.thm2_log10_width(1e15, 1e3, 1e-8, 10, 1, "corrected") == pytest.approx(
+        log10 + 15, abs=0.1
+    )
 
 
 def steps_until(eps, decrease):
@@ -273,7 +302,9 @@ def test_theorem_6_counts_the_steps_of_its_recursions():
     assert az.thm6_iters("convex", n, L, delta, eps, D=D) == pytest.approx(convex, rel=0.01)
     # from F ≤ n, every step with ‖loss‖ > ε costs rate ε²
     nonconvex = n * steps_until(1 / 20, lambda E: rate * 0.05**2)
-    assert az.thm6_iters("nonconvex", n, L, delta, 0.05, form="corrected") == pytest.approx(nonconvex / 0.95, rel=0.01)
+    assert az.thm6_iters("nonconvex", n, L, delta, 0.05, form="corrected") == pytest.approx(
+        nonconvex / 0.95, rel=0.01
+    )
     assert az.thm6_iters("nonconvex", n, L, delta, 0.05, form="corrected") == n * az.thm6_iters(
         "nonconvex", n, L, delta, 0.05
     )
@@ -291,12 +322,15 @@ def test_norms_of_the_locally_connected_net():
     x /= np.linalg.norm(x)
 
     def next_layer(parts, variance):
-        # Rows of the weights are independent: given h, a position's pre-activations are N(0, variance ‖h_Q‖²).
+        # Rows of the weights are independent: given h, a position's pre-activations are N(0,
+        # variance ‖h_Q‖²).
         sizes = np.sqrt(variance * (parts**2).sum(1, keepdims=True))
         return np.maximum(sizes * rng.normal(size=(positions, m)), 0)
 
     start, last = az.cnn_gains(m, q, positions)
-    assert np.sum(next_layer(ring(x, positions, q), 2 / math.sqrt(q * m)) ** 2) == pytest.approx(start, rel=0.05)
+    assert np.sum(next_layer(ring(x, positions, q), 2 / math.sqrt(q * m)) ** 2) == pytest.approx(
+        start, rel=0.05
+    )
     h = next_layer(ring(x, positions, q), 2 / (q * m))
     assert np.sum(h**2) == pytest.approx(1, rel=0.05)
     out = np.maximum(rng.normal(0, math.sqrt(2 / (q * m)) * np.linalg.norm(h), positions * m), 0)

@@ -1,4 +1,6 @@
-"""The formulas of Arora et al. 2019 against simulation, explicit solves, series and the proofs' steps."""
+"""The formulas of Arora et al. 2019 against simulation, explicit solves, series and the proofs'
+steps.
+"""
 
 import math
 
@@ -54,7 +56,11 @@ def test_lem54_terms_add_up_to_at_least_what_the_proof_has():
     frobenius = B / n * (math.sqrt(n / 2) + math.sqrt(n * hoeffding))
     assert lead == pytest.approx(frobenius, rel=1e-13)
     flips = 2 * R * math.sqrt(m) * (math.sqrt(2 / math.pi) * R / kappa + hoeffding)
-    assert 0 < square + linear - flips == pytest.approx((1 - math.sqrt(2 / math.pi)) * square, rel=1e-12)
+    assert (
+        0
+        < square + linear - flips
+        == pytest.approx((1 - math.sqrt(2 / math.pi)) * square, rel=1e-12)
+    )
 
 
 def test_lemC3_rms_is_the_rms_of_simulated_gram_matrices():
@@ -77,8 +83,12 @@ def test_lemC3_rms_refuses_other_matrices(K):
 
 def test_complexity_equals_eigenvalues_and_an_explicit_solve(H, y):
     lam, V = np.linalg.eigh(H)
-    assert b.complexity(y, H) == pytest.approx(math.sqrt(2 / 30 * np.sum((V.T @ y) ** 2 / lam)), rel=1e-11)
-    assert b.complexity(y, H) == pytest.approx(math.sqrt(2 / 30 * y @ np.linalg.solve(H, y)), rel=1e-11)
+    assert b.complexity(y, H) == pytest.approx(
+        math.sqrt(2 / 30 * np.sum((V.T @ y) ** 2 / lam)), rel=1e-11
+    )
+    assert b.complexity(y, H) == pytest.approx(
+        math.sqrt(2 / 30 * y @ np.linalg.solve(H, y)), rel=1e-11
+    )
 
 
 def test_tensors_are_accepted(H, y):
@@ -118,7 +128,8 @@ def test_predicted_residual_equals_the_linear_recursion(H, y):
 
 
 def test_predicted_residual_diverges_without_a_warning():
-    # (1 − 3)² = 4 for λ = 3: 4^1000 overflows; the second direction has no weight, the third stands still
+    # (1 − 3)² = 4 for λ = 3: 4^1000 overflows; the second direction has no weight, the third stands
+    # still
     lam, eta = [3.0, 4.0, 0.0], 1.0
     assert b.predicted_residual(lam, [1.0, 0.0, 9.0], eta, 2) == pytest.approx(5)  # √(2⁴ + 3²)
     assert b.predicted_residual(lam, [1.0, 0.0, 9.0], eta, 1000) == math.inf
@@ -137,7 +148,9 @@ def test_predicted_residual_diverges_without_a_warning():
 )
 def test_predicted_residual_refuses(change, message):
     with pytest.raises(ParameterError, match=message):
-        b.predicted_residual(**{"lam": [0.5, 0.1], "proj2": [1.0, 1.0], "eta": 0.1, "k": 3, **change})
+        b.predicted_residual(
+            **{"lam": [0.5, 0.1], "proj2": [1.0, 1.0], "eta": 0.1, "k": 3, **change}
+        )
 
 
 def test_thm61_sharp_constant_is_the_taylor_coefficient_of_the_kernel():
@@ -156,7 +169,11 @@ def test_thm61_holds_on_data(p):
     value = math.sqrt(y @ np.linalg.solve(relu_gram(X), y))
     scale = abs(alpha) * np.linalg.norm(beta) ** p
     assert 0.1 * scale < value <= b.thm61_sharp_const(p) * scale
-    assert b.thm61_sharp_const(p) * scale < b.thm61_bound(p, alpha, beta) == pytest.approx(3 * p * scale)
+    assert (
+        b.thm61_sharp_const(p) * scale
+        < b.thm61_bound(p, alpha, beta)
+        == pytest.approx(3 * p * scale)
+    )
 
 
 J = np.arange(1, 40)
@@ -166,10 +183,21 @@ J = np.arange(1, 40)
     ("alphas", "betas", "ps", "value"),
     [
         ([1], [[0.3, 0.4]], [1], 1.5),  # βᵀx: 3‖β‖
-        ([2, -5, 0.5], np.eye(3), [2, 2, 2], 45),  # xᵀAx with eigenvalues 2, -5, 0.5: 6‖A‖_* = 6·7.5
+        (
+            [2, -5, 0.5],
+            np.eye(3),
+            [2, 2, 2],
+            45,
+        ),  # xᵀAx with eigenvalues 2, -5, 0.5: 6‖A‖_* = 6·7.5
         # cos(βᵀx) − 1: 3‖β‖ sinh ‖β‖
-        ([(-1.0) ** j / math.factorial(2 * j) for j in J], [1.7] * 39, 2 * J, 3 * 1.7 * math.sinh(1.7)),
-        # z arctan(z/2), ‖β‖ = 1: Σ 2j 2^(1−2j)/(2j−1) = Σ 2^(1−2j) + Σ 2^(1−2j)/(2j−1) = 2/3 + artanh ½
+        (
+            [(-1.0) ** j / math.factorial(2 * j) for j in J],
+            [1.7] * 39,
+            2 * J,
+            3 * 1.7 * math.sinh(1.7),
+        ),
+        # z arctan(z/2), ‖β‖ = 1: Σ 2j 2^(1−2j)/(2j−1) = Σ 2^(1−2j) + Σ 2^(1−2j)/(2j−1) = 2/3 +
+        # artanh ½
         (-((-0.25) ** J) * 2 / (2 * J - 1), [1.0] * 39, 2 * J, 2 + 3 * math.atanh(0.5)),
     ],
     ids=["linear", "quadratic", "cosine", "arctan"],
@@ -178,7 +206,9 @@ def test_cor62_examples(alphas, betas, ps, value):
     assert b.cor62_bound(alphas, betas, ps) == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize(("alphas", "betas", "ps"), [([1], [1], [2, 4]), ([1, 1], [1], [2]), ([1], [1], [3])])
+@pytest.mark.parametrize(
+    ("alphas", "betas", "ps"), [([1], [1], [2, 4]), ([1, 1], [1], [2]), ([1], [1], [3])]
+)
 def test_cor62_refuses(alphas, betas, ps):
     with pytest.raises(ParameterError, match=r"equally long|even"):
         b.cor62_bound(alphas, betas, ps)

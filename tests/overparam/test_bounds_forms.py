@@ -1,4 +1,6 @@
-"""All formulas: the powers that the papers print, constants of 1, arrays, refusals. What they mean: the other files."""
+"""All formulas: the powers that the papers print, constants of 1, arrays, refusals. What they mean:
+the other files.
+"""
 
 import inspect
 from fractions import Fraction
@@ -12,49 +14,225 @@ from overparam.errors import ParameterError
 # Values inside the ranges, and for every letter one outside.
 BASE = {
     allenzhu2019: dict(
-        n=37, L=9, m=900, d=3, b=5, k=4, q=3, positions=9, l=6, delta=0.07, eps=0.2, omega=0.003, w=0.002, s=40,
-        F=4.2, tau=0.01, eta=1e-4, t=0.4, sigma=0.9, D=2.5, kappa=0.4, alpha=-0.3, wnorm=2.5,
+        n=37,
+        L=9,
+        m=900,
+        d=3,
+        b=5,
+        k=4,
+        q=3,
+        positions=9,
+        l=6,
+        delta=0.07,
+        eps=0.2,
+        omega=0.003,
+        w=0.002,
+        s=40,
+        F=4.2,
+        tau=0.01,
+        eta=1e-4,
+        t=0.4,
+        sigma=0.9,
+        D=2.5,
+        kappa=0.4,
+        alpha=-0.3,
+        wnorm=2.5,
         h0sq=1.1,
     ),
     arora2019: dict(
-        n=37, m=900, lam0=0.43, kappa=0.21, delta=0.07, eps=0.6, eta=0.3, Phi0=41.5, k=17, res0=5.3, yHy=130.0,
-        B=7.1, R=0.15,
+        n=37,
+        m=900,
+        lam0=0.43,
+        kappa=0.21,
+        delta=0.07,
+        eps=0.6,
+        eta=0.3,
+        Phi0=41.5,
+        k=17,
+        res0=5.3,
+        yHy=130.0,
+        B=7.1,
+        R=0.15,
     ),
     frei2019: dict(
-        tau=0.3, gamma=0.17, m=900, n=37, delta=0.07, K=60, eta=0.01, k=60, ES=0.21, theta=0.03, L=9, l=5, h=0.4,
-        s=40, abar=0.21, d=20, beta=0.3, eps=0.5, xnorm=1.4,
+        tau=0.3,
+        gamma=0.17,
+        m=900,
+        n=37,
+        delta=0.07,
+        K=60,
+        eta=0.01,
+        k=60,
+        ES=0.21,
+        theta=0.03,
+        L=9,
+        l=5,
+        h=0.4,
+        s=40,
+        abar=0.21,
+        d=20,
+        beta=0.3,
+        eps=0.5,
+        xnorm=1.4,
     ),
     guo2024: dict(
-        alpha=-0.3, n=70.0, L=3.0, d=2.0, b=5.0, delta=0.3, m=50.0, eta=1e-2, tau=0.2, eps=0.1, t=9.0, omega=0.02,
-        w=0.01, loss=4.0, E=0.7, l=3.0, gamma0=0.9, phi=1.1, L1=3.0, L2=2.0, t1=10.0, t2=30.0, L0=11.0,
+        alpha=-0.3,
+        n=70.0,
+        L=3.0,
+        d=2.0,
+        b=5.0,
+        delta=0.3,
+        m=50.0,
+        eta=1e-2,
+        tau=0.2,
+        eps=0.1,
+        t=9.0,
+        omega=0.02,
+        w=0.01,
+        loss=4.0,
+        E=0.7,
+        l=3.0,
+        gamma0=0.9,
+        phi=1.1,
+        L1=3.0,
+        L2=2.0,
+        t1=10.0,
+        t2=30.0,
+        L0=11.0,
     ),
     noy2021: dict(
-        n=70.0, L=3.0, m=50.0, dx=6.0, dy=2.0, eps=1e-3, eta=1e-4, znorm=2.0, alpha2=0.3, beta2=5.0, beta_x=2.0,
-        loss0=7.0, theta=0.2, k=3.0, delta=0.1, tau=1e-3, cosine=0.3, r1=0.1, r2=0.3, log10_m=5.0,
+        n=70.0,
+        L=3.0,
+        m=50.0,
+        dx=6.0,
+        dy=2.0,
+        eps=1e-3,
+        eta=1e-4,
+        znorm=2.0,
+        alpha2=0.3,
+        beta2=5.0,
+        beta_x=2.0,
+        loss0=7.0,
+        theta=0.2,
+        k=3.0,
+        delta=0.1,
+        tau=1e-3,
+        cosine=0.3,
+        r1=0.1,
+        r2=0.3,
+        log10_m=5.0,
     ),
-}  # fmt: skip
+}
 OUTSIDE = {
     allenzhu2019: dict(
-        n=0, L=0, m=1.9, d=0, b=0, k=0, q=0, positions=0, l=-1.5, delta=2.1, eps=1.1, omega=-0.1, w=-0.1, s=-0.1,
-        F=-0.1, tau=-0.1, eta=0, t=0, sigma=0, D=0, kappa=1.1, alpha=np.inf, wnorm=-0.1,
+        n=0,
+        L=0,
+        m=1.9,
+        d=0,
+        b=0,
+        k=0,
+        q=0,
+        positions=0,
+        l=-1.5,
+        delta=2.1,
+        eps=1.1,
+        omega=-0.1,
+        w=-0.1,
+        s=-0.1,
+        F=-0.1,
+        tau=-0.1,
+        eta=0,
+        t=0,
+        sigma=0,
+        D=0,
+        kappa=1.1,
+        alpha=np.inf,
+        wnorm=-0.1,
         h0sq=-0.1,
     ),
     arora2019: dict(
-        n=0, m=0.5, lam0=1.01, kappa=0, delta=0, eps=0, eta=50.0, Phi0=-1, k=-1, res0=-1, yHy=-1, B=-1, R=-1
+        n=0,
+        m=0.5,
+        lam0=1.01,
+        kappa=0,
+        delta=0,
+        eps=0,
+        eta=50.0,
+        Phi0=-1,
+        k=-1,
+        res0=-1,
+        yHy=-1,
+        B=-1,
+        R=-1,
     ),
     frei2019: dict(
-        tau=-0.1, gamma=1.01, m=1, n=0, delta=0, K=0, eta=0, k=-1, ES=1.1, theta=-1, L=0, l=0, h=-1, s=-1,
-        abar=-0.1, d=0, beta=-1, eps=0, xnorm=-1,
+        tau=-0.1,
+        gamma=1.01,
+        m=1,
+        n=0,
+        delta=0,
+        K=0,
+        eta=0,
+        k=-1,
+        ES=1.1,
+        theta=-1,
+        L=0,
+        l=0,
+        h=-1,
+        s=-1,
+        abar=-0.1,
+        d=0,
+        beta=-1,
+        eps=0,
+        xnorm=-1,
     ),
     guo2024: dict(
-        n=0.5, L=0.5, d=0.5, b=0, delta=np.inf, m=np.inf, eta=0, tau=0, eps=0, t=-1, omega=-1, w=-1, loss=-1, E=-1,
-        l=-1, gamma0=0, phi=3.2, L1=0, L2=0, t1=-1, t2=-1, L0=0,
+        n=0.5,
+        L=0.5,
+        d=0.5,
+        b=0,
+        delta=np.inf,
+        m=np.inf,
+        eta=0,
+        tau=0,
+        eps=0,
+        t=-1,
+        omega=-1,
+        w=-1,
+        loss=-1,
+        E=-1,
+        l=-1,
+        gamma0=0,
+        phi=3.2,
+        L1=0,
+        L2=0,
+        t1=-1,
+        t2=-1,
+        L0=0,
     ),
     noy2021: dict(
-        n=0.5, L=0, m=0, dx=0, dy=0, eps=0, eta=0, znorm=-1, alpha2=0, beta2=0, beta_x=0, loss0=0, theta=0.6, k=-1,
-        delta=1.1, tau=-1, cosine=1.1, r1=-1, r2=-1, log10_m=-1,
+        n=0.5,
+        L=0,
+        m=0,
+        dx=0,
+        dy=0,
+        eps=0,
+        eta=0,
+        znorm=-1,
+        alpha2=0,
+        beta2=0,
+        beta_x=0,
+        loss0=0,
+        theta=0.6,
+        k=-1,
+        delta=1.1,
+        tau=-1,
+        cosine=1.1,
+        r1=-1,
+        r2=-1,
+        log10_m=-1,
     ),
-}  # fmt: skip
+}
 # "lnm" is log m, "lnnL" log(nL), "lneps" log(1/ε), "cα" guo2024.c_alpha(α); a number is the factor.
 POWERS = {
     allenzhu2019: {
@@ -156,7 +334,9 @@ def public(module):
     return {
         name: function
         for name, function in vars(module).items()
-        if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
+        if inspect.isfunction(function)
+        and function.__module__ == module.__name__
+        and not name.startswith("_")
     }
 
 
@@ -186,10 +366,16 @@ def arguments(module, name):
     needed = [p.name for p in parameters.values() if p.default is p.empty]
     if name == "thm6_iters":
         return {"kind": "pl", **{x: BASE[module][x] for x in parameters if x in BASE[module]}}
-    return {x: BASE[module][x] for x in parameters if x in BASE[module]} if set(needed) <= set(BASE[module]) else None
+    return (
+        {x: BASE[module][x] for x in parameters if x in BASE[module]}
+        if set(needed) <= set(BASE[module])
+        else None
+    )
 
 
-@pytest.mark.parametrize(("module", "name"), [(module, name) for module in POWERS for name in POWERS[module]])
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in POWERS for name in POWERS[module]]
+)
 def test_the_powers_are_the_papers(module, name):
     given, function = arguments(module, name), public(module)[name]
     expected = monomial(POWERS[module][name], BASE[module])
@@ -233,13 +419,21 @@ def test_values_out_of_range_are_refused(module, name):
 def test_arrays_give_the_values_of_their_entries(module, name):
     given, function = arguments(module, name), public(module)[name]
     whole = WHOLE.get(name, "").split()
-    arrays = {x: v if x in whole or isinstance(v, str) else np.array([v, v]) for x, v in given.items()}
+    arrays = {
+        x: v if x in whole or isinstance(v, str) else np.array([v, v]) for x, v in given.items()
+    }
     value, values = np.asarray(function(**given)), np.asarray(function(**arrays))
-    np.testing.assert_allclose(values, np.stack([value, value], -1) if whole != list(given) else value, rtol=1e-12)
+    np.testing.assert_allclose(
+        values, np.stack([value, value], -1) if whole != list(given) else value, rtol=1e-12
+    )
 
 
 def test_integers_do_not_overflow():
     n = np.array([10, 10_000])
-    assert arora2019.thm41_width(n, 0.5, 1.0, 1.0, 1.0) == pytest.approx([16e7, 16e28])  # above an int64
+    assert arora2019.thm41_width(n, 0.5, 1.0, 1.0, 1.0) == pytest.approx(
+        [16e7, 16e28]
+    )  # above an int64
     assert allenzhu2019.thm1_lr(10**5, 3, 0.5, 10**30, 1) == pytest.approx(0.5 / 9e50)
-    assert guo2024.width_sgd(0, 10**6, 10, 1, 1, 0.1) == pytest.approx(guo2024.width_sgd(0, 1e6, 10, 1, 1, 0.1))
+    assert guo2024.width_sgd(0, 10**6, 10, 1, 1, 0.1) == pytest.approx(
+        guo2024.width_sgd(0, 1e6, 10, 1, 1, 0.1)
+    )

@@ -1,4 +1,6 @@
-"""The formulas of Frei et al. 2019 against simulation, quadrature, the proofs' steps and each other."""
+"""The formulas of Frei et al. 2019 against simulation, quadrature, the proofs' steps and each
+other.
+"""
 
 import math
 
@@ -36,11 +38,14 @@ def test_the_theorems_own_width_allows_its_own_radius():
     m = b.thm35_own_width(20, 8, 200, gamma, 0.05)
     tau = b.thm35_tau_max(gamma, m)
     np.testing.assert_allclose(m, b.thm35_width(tau, 20, 8, 200, gamma, 0.05), rtol=1e-9)
-    # log m = 52.24, tau = 1e-12/52.24^1.5 = 2.65e-15: m = 1e16 * 52.24^2 * 20 * 88.8, with log(m/(0.05 tau)) = 88.8
+    # log m = 52.24, tau = 1e-12/52.24^1.5 = 2.65e-15: m = 1e16 * 52.24^2 * 20 * 88.8, with
+    # log(m/(0.05 tau)) = 88.8
     assert m[1] == pytest.approx(4.847e22, rel=1e-3)
     enough = b.thm35_own_width(20, 8, 200, gamma, 0.05, 0.5)
     tau = b.thm35_tau_max(gamma, enough)
-    promised = b.thm35_surrogate(enough, b.thm35_Keta_max(tau, gamma, 200, 0.05) / 1e-60, 1e-60, 200, 0.05, gamma)
+    promised = b.thm35_surrogate(
+        enough, b.thm35_Keta_max(tau, gamma, 200, 0.05) / 1e-60, 1e-60, 200, 0.05, gamma
+    )
     np.testing.assert_allclose(promised, 0.5, rtol=1e-9)
     assert (enough > m).all()
 
@@ -48,7 +53,10 @@ def test_the_theorems_own_width_allows_its_own_radius():
 @pytest.mark.parametrize(
     ("C", "message"),
     [
-        (0.07, "did not converge"),  # jumps between 0.07 τ^(−2/3) log(L/δ)/log m and a term without m
+        (
+            0.07,
+            "did not converge",
+        ),  # jumps between 0.07 τ^(−2/3) log(L/δ)/log m and a term without m
         (0.001, "left m > 1"),
     ],
 )
@@ -70,7 +78,9 @@ def test_cor37_takes_gamma_to_the_minus_8_steps(eps, gamma, m):
     assert b.thm35_surrogate(m, K, eta, n, delta, gamma) == pytest.approx(eps, rel=1e-12)
     assert K * eta == pytest.approx(b.thm35_Keta_max(tau, gamma, n, delta), rel=1e-12)
     # Appendix A.3 has K = γ⁻⁴ ε⁻² √log(n/δ) instead, which misses ε by a factor γ⁻²
-    assert b.thm35_surrogate(m, K * gamma**4, eta, n, delta, gamma) == pytest.approx(eps / gamma**2, rel=1e-12)
+    assert b.thm35_surrogate(m, K * gamma**4, eta, n, delta, gamma) == pytest.approx(
+        eps / gamma**2, rel=1e-12
+    )
 
 
 def test_cor37_width_is_cubic_in_d():
@@ -97,7 +107,10 @@ def moments(theta, L):
     N, S = 1.0, 1 / math.sqrt(math.pi)
     for _ in range(L - 1):
         r = math.sqrt(N)
-        N, S = N * (1 + theta**2) + 2 * theta * S * r / math.sqrt(math.pi), S + theta * r / math.sqrt(math.pi)
+        N, S = (
+            N * (1 + theta**2) + 2 * theta * S * r / math.sqrt(math.pi),
+            S + theta * r / math.sqrt(math.pi),
+        )
     return math.sqrt(N)
 
 
@@ -106,7 +119,9 @@ def test_ref_norm_is_the_deep_limit_of_the_layers_moments(depth):
     L = np.array([101, 201, 401])
     gap = [moments(depth / (l - 1), l) / b.ref_norm(depth / (l - 1), l) - 1 for l in L]
     assert abs(gap[0]) < 0.02
-    assert np.divide(gap[:-1], gap[1:]) == pytest.approx(2, rel=0.03)  # an error of first order in 1/L
+    assert np.divide(gap[:-1], gap[1:]) == pytest.approx(
+        2, rel=0.03
+    )  # an error of first order in 1/L
 
 
 def test_ref_norm_is_that_of_a_wide_net():
@@ -125,13 +140,19 @@ def test_ref_gradient_by_hand():
 
     half = math.sqrt(0.5)
     assert gradients(1, 0.3) == pytest.approx([half, half])
-    assert gradients(2, 0.3) == pytest.approx([half * math.sqrt(1.09), 0.3 * half, half * moments(0.3, 2)])
+    assert gradients(2, 0.3) == pytest.approx(
+        [half * math.sqrt(1.09), 0.3 * half, half * moments(0.3, 2)]
+    )
     assert gradients(40, 0.1)[-1] == pytest.approx(half * moments(0.1, 40))
     assert gradients(3) == pytest.approx([half] * 4)
     total = [gradients(L, 1 / L).sum() for L in (1000, 2000, 4000)]
-    grown = math.sqrt(math.pi - 1) * (math.sinh(math.asinh(1 / math.sqrt(math.pi - 1)) + 1 / math.sqrt(math.pi)))
+    grown = math.sqrt(math.pi - 1) * (
+        math.sinh(math.asinh(1 / math.sqrt(math.pi - 1)) + 1 / math.sqrt(math.pi))
+    )
     integral = grown - 1  # of ref_norm over t from 0 to 1
-    assert 2 * total[2] - total[1] == pytest.approx(half * (1 + integral + b.ref_norm(1e-9, 1e9)), rel=1e-4)
+    assert 2 * total[2] - total[1] == pytest.approx(
+        half * (1 + integral + b.ref_norm(1e-9, 1e9)), rel=1e-4
+    )
 
 
 def second_moment(c):
@@ -153,7 +174,8 @@ def test_ref_flip_is_the_cheapest_set_of_gaussians(tau):
 
 @pytest.mark.parametrize("tau", [0.001, 0.01, 0.1, 0.3])
 def test_ref_resid_is_the_residual_of_reflected_gaussians(tau):
-    # half of the neurons move from z to −z: cost 4·½·2 E[g²; |g| ≤ c] ‖x‖² = (τ‖x‖)², residual ½ m E|z|
+    # half of the neurons move from z to −z: cost 4·½·2 E[g²; |g| ≤ c] ‖x‖² = (τ‖x‖)², residual ½ m
+    # E|z|
     m, xnorm, c = 5000, 1.4, cut(tau**2 / 4)
     residual = m / 2 * math.sqrt(2 / m) * xnorm * 2 * (norm.pdf(0) - norm.pdf(c))
     assert b.ref_resid(tau, m, xnorm) == pytest.approx(residual, rel=0.3 * tau ** (4 / 3) + 1e-6)

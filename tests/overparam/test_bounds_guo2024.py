@@ -1,4 +1,6 @@
-"""The formulas of Guo et al. 2024 against the paper's numbers, quadrature, simulation and each other."""
+"""The formulas of Guo et al. 2024 against the paper's numbers, quadrature, simulation and each
+other.
+"""
 
 from itertools import pairwise
 
@@ -12,7 +14,16 @@ from overparam.errors import ParameterError
 
 @pytest.mark.parametrize(
     ("alpha", "c"),
-    [(-10, 1.198), (-4, 1.471), (-2, 1.8), (-1, 2), (-0.5, 1.8), (0, 1), (0.01, 0.980), (0.05, 0.900)]
+    [
+        (-10, 1.198),
+        (-4, 1.471),
+        (-2, 1.8),
+        (-1, 2),
+        (-0.5, 1.8),
+        (0, 1),
+        (0.01, 0.980),
+        (0.05, 0.900),
+    ]
     + [(0.5, 0.2), (1, 0), (2, 0.2), (-np.inf, 1), (np.inf, 1)],
 )
 def test_c_alpha_values(alpha, c):
@@ -54,7 +65,9 @@ def leaky(x, alpha):
 @pytest.mark.parametrize("phi", [0.0, 0.1, 0.9, np.pi / 2, 2.5, np.pi])
 def test_dual_kernel_against_quadrature(phi, alpha):
     """By homogeneity the Gaussian integral is one over the angle, times E R^2 = 2."""
-    kinks = [k % (2 * np.pi) for k in (np.pi / 2, 3 * np.pi / 2, np.pi / 2 + phi, 3 * np.pi / 2 + phi)]
+    kinks = [
+        k % (2 * np.pi) for k in (np.pi / 2, 3 * np.pi / 2, np.pi / 2 + phi, 3 * np.pi / 2 + phi)
+    ]
     integral = sum(
         quad(lambda u: leaky(np.cos(u), alpha) * leaky(np.cos(u - phi), alpha), a, b)[0]
         for a, b in pairwise([0.0, *sorted(kinks), 2 * np.pi])
@@ -64,9 +77,15 @@ def test_dual_kernel_against_quadrature(phi, alpha):
 
 @pytest.mark.parametrize("alpha", [-np.inf, -2.0, -1.0, 0.0, 0.5])
 def test_ln_norm_var_against_the_norm_chain(alpha):
-    """Given h_{l-1}, the m entries of g_l are independent N(0, 2 ‖h_{l-1}‖²/m); -∞ is ReLU reflected."""
+    """Given h_{l-1}, the m entries of g_l are independent N(0, 2 ‖h_{l-1}‖²/m); -∞ is ReLU
+    reflected.
+    """
     m, chains, rng = 1024, 2000, np.random.default_rng(1)
-    slopes = (0.0, 1.0) if alpha == -np.inf else (1 / np.sqrt(1 + alpha**2), alpha / np.sqrt(1 + alpha**2))
+    slopes = (
+        (0.0, 1.0)
+        if alpha == -np.inf
+        else (1 / np.sqrt(1 + alpha**2), alpha / np.sqrt(1 + alpha**2))
+    )
     log_norm = np.log(np.mean(rng.standard_normal((chains, m)) ** 2, axis=1))
     for l in range(1, 4):
         z = rng.standard_normal((chains, m))
@@ -106,11 +125,15 @@ def test_values_of_the_papers_experiments(value, expected):
 
 @pytest.mark.parametrize("alpha", [-1.0, 0.0, 0.5])
 def test_the_widths_follow_from_their_proofs(alpha):
-    """The radius at every t, by eqs. (111) or (165) with (108), is that of the gradient bounds but for ln(m)^{-1/4}."""
+    """The radius at every t, by eqs. (111) or (165) with (108), is that of the gradient bounds but
+    for ln(m)^{-1/4}.
+    """
     n, L, d, delta, c = 50, 3, 2, 0.2, g.c_alpha(alpha)
     m = g.width_gd(alpha, n, L, d, delta)
     universal = np.sqrt(n * d * n * np.sqrt(np.log(m)) / (c * delta * m))
-    assert universal / g.omega_gradient(n, L, m, delta) == pytest.approx(np.log(m) ** -0.25, rel=1e-9)
+    assert universal / g.omega_gradient(n, L, m, delta) == pytest.approx(
+        np.log(m) ** -0.25, rel=1e-9
+    )
     m = g.width_special(alpha, n, L, d)
     universal = d * np.sqrt(n * np.sqrt(np.log(m)) / (c * m))
     radius = 1 / (d**1.5 * L**6 * np.log(m) ** 1.5)  # eq. (166)
@@ -138,7 +161,12 @@ def test_bound_at_the_time_of_convergence(alpha, steps):
     assert upright == pytest.approx(parts[:3], rel=1e-6)
     inverted = g.appA_at_T(0.01, alpha, **at_T, terms=True)
     assert inverted[2] == pytest.approx(2.33e-10 * g.c_alpha(alpha), rel=2e-3)
-    t = g.c_alpha(alpha) * 0.21 / (1000 * 5) ** 2 * np.log(1000 * np.sqrt(np.log(setting["m"])) / 0.01)
+    t = (
+        g.c_alpha(alpha)
+        * 0.21
+        / (1000 * 5) ** 2
+        * np.log(1000 * np.sqrt(np.log(setting["m"])) / 0.01)
+    )
     assert inverted[1:] == pytest.approx(g.gen_gd(t, alpha, **setting, terms=True)[1:3], rel=1e-12)
 
 
@@ -146,7 +174,9 @@ def lemma43(omega, alpha, n, L, m, d):
     """The two middle terms of Lemma 4.3."""
     given = dict(loss=0, omega=omega, alpha=alpha, n=n, L=L, m=m, d=d)
     off = 1e-300
-    return np.array([g.gen_lemma43(**given, C2=off, C3=off), g.gen_lemma43(**given, C1=off, C3=off)])
+    return np.array(
+        [g.gen_lemma43(**given, C2=off, C3=off), g.gen_lemma43(**given, C1=off, C3=off)]
+    )
 
 
 @pytest.mark.parametrize("m", [1e20, 1e45])
@@ -155,7 +185,9 @@ def test_printed_bound_is_lemma_43_up_to_documented_powers(m):
     setting = dict(n=n, L=L, d=d, delta=delta, tau=tau, m=m, eta=g.eta_max_gd(n, L, m, d))
     early = g.gen_gd(1.0, alpha, **setting, terms=True)[1:3]
     expected = lemma43(g.omega_direct(1.0, setting["eta"], n, m, d), alpha, n, L, m, d)
-    assert early == pytest.approx(expected * [d ** (-4 / 3) * lnm ** (-5 / 3), 1 / d / np.sqrt(lnm)], rel=1e-11)
+    assert early == pytest.approx(
+        expected * [d ** (-4 / 3) * lnm ** (-5 / 3), 1 / d / np.sqrt(lnm)], rel=1e-11
+    )
     setting = theorem34(n, L, d, delta, tau, "rederived")
     late = g.gen_gd(1e60, alpha, **setting, terms=True)[1:3]
     expected = lemma43(g.omega_gradient(n, L, setting["m"], delta), alpha, n, L, setting["m"], d)
@@ -170,7 +202,9 @@ def test_rederived_bound_is_lemma_43_at_the_smaller_radius(t):
     train, *rest = g.gen_gd(t, -0.3, n, L, d, 0.3, m, eta, 0.2, form="rederived", terms=True)
     radius = eta * t * n * np.sqrt(m / d) * np.log(m) ** 0.25
     omega = min(radius, g.omega_gradient(n, L, m, 0.3))
-    assert train + sum(rest) == pytest.approx(g.gen_lemma43(n * train, omega, -0.3, n, L, m, d), rel=1e-12)
+    assert train + sum(rest) == pytest.approx(
+        g.gen_lemma43(n * train, omega, -0.3, n, L, m, d), rel=1e-12
+    )
 
 
 def test_training_term_keeps_rates_that_round_to_one():

@@ -1,4 +1,6 @@
-"""The formulas of Noy et al. 2021 against the paper's exponents and numbers, sympy, mpmath and simulation."""
+"""The formulas of Noy et al. 2021 against the paper's exponents and numbers, sympy, mpmath and
+simulation.
+"""
 
 import mpmath
 import numpy as np
@@ -9,7 +11,9 @@ from overparam.bounds import noy2021 as b
 
 
 def test_numbers_of_the_paper():
-    """10^172 parameters (Section 1), the factor n^6 L^11 (Section 7), the step size at the width (Section 10.4)."""
+    """10^172 parameters (Section 1), the factor n^6 L^11 (Section 7), the step size at the width
+    (Section 10.4).
+    """
     log10_m = b.width_zou2019(1.2e6, 1001, log10=True)
     assert b.log10_parameters(log10_m, 1001) == pytest.approx(172.28, abs=0.01)
     exact = mpmath.log10(mpmath.mpf(1200000) ** 16 * mpmath.mpf(1001) ** 25)
@@ -30,10 +34,21 @@ def test_numbers_of_the_paper():
 def test_lemma3_terms_against_sympy():
     a2, b2, bx, n, L, l0, t = sympy.symbols("a2 b2 bx n L l0 t", positive=True)
     printed = [
-        a2 / (12 * b2 * bx * L), 1 / (3 * L), a2 / (4 * b2**2 * L), 1 / (b2 * L),
-        1 / (4 * sympy.sqrt(2) * sympy.sqrt(L) * sympy.exp(t / 2) * t ** sympy.Rational(-1, 2) * sympy.sqrt(b2 * l0)),
+        a2 / (12 * b2 * bx * L),
+        1 / (3 * L),
+        a2 / (4 * b2**2 * L),
+        1 / (b2 * L),
+        1
+        / (
+            4
+            * sympy.sqrt(2)
+            * sympy.sqrt(L)
+            * sympy.exp(t / 2)
+            * t ** sympy.Rational(-1, 2)
+            * sympy.sqrt(b2 * l0)
+        ),
         a2 / (1024 * n * sympy.exp(2 * t) * t**-2 * b2 * l0),
-    ]  # fmt: skip
+    ]
     values = dict(alpha2=0.3, beta2=5.0, beta_x=2.0, n=8.0, L=4.0, loss0=7.0, theta=0.2)
     at = dict(zip((a2, b2, bx, n, L, l0, t), values.values(), strict=True))
     expected = [float(term.subs(at)) for term in printed]
@@ -52,7 +67,11 @@ def test_constants_of_theorem_1_follow_from_their_step_sizes():
     assert b2 / a2 == pytest.approx(81**2)
     assert b.gamma_needed(100) == pytest.approx(1 / (2 * 81**2 * 100))
     assert b.gamma_needed(100, alpha2=a2, beta2=b2) == pytest.approx(b.gamma_needed(100))
-    for form, eta in (("printed", 1 / (b2 * L)), ("eq18", a2 / (4 * b2**2 * L)), ("corrected", a2 / (12 * b2**2 * L))):
+    for form, eta in (
+        ("printed", 1 / (b2 * L)),
+        ("eq18", a2 / (4 * b2**2 * L)),
+        ("corrected", a2 / (12 * b2**2 * L)),
+    ):
         assert b.c_T(form) == pytest.approx(2 / (eta * a2 * L))
         steps = b.c_T(form) * np.log(50.0 / 1e-6)
         # After so many steps of (19) the loss is at most eps, and after 1 % less it is not yet.
@@ -88,19 +107,34 @@ def test_the_kernel_against_simulation():
 def test_tau_condition_is_equality_in_50_and_best_at_a_quarter():
     L, theta = 5.0, np.linspace(0.01, 0.5, 491)
     tau = b.tau_condition50(L, theta)
-    np.testing.assert_allclose(L * tau * 3 * np.sqrt(12 * L) * np.exp(2 * theta) * theta**-0.5, 1 / 9)
+    np.testing.assert_allclose(
+        L * tau * 3 * np.sqrt(12 * L) * np.exp(2 * theta) * theta**-0.5, 1 / 9
+    )
     assert theta[tau.argmax()] == pytest.approx(0.25, abs=1e-3)
     assert b.tau_condition50(4, 0.25) == pytest.approx(4.05e-4, rel=1e-3)
 
 
 def test_theorem_5_and_lemma_5():
     with mpmath.workdps(30):
-        failure = 3 * 16 * mpmath.sqrt(400000) * mpmath.exp(-0.2 * 400000 / 16 + 6 * mpmath.sqrt(400000) + 600)
-    assert b.thm5_log_failure(400000, 4, 200, 1, 0.2) == pytest.approx(float(mpmath.log(failure)), rel=1e-12)
+        failure = (
+            3
+            * 16
+            * mpmath.sqrt(400000)
+            * mpmath.exp(-0.2 * 400000 / 16 + 6 * mpmath.sqrt(400000) + 600)
+        )
+    assert b.thm5_log_failure(400000, 4, 200, 1, 0.2) == pytest.approx(
+        float(mpmath.log(failure)), rel=1e-12
+    )
     for L, dx, theta in ((4, 200, 0.2), (4, 3072, 0.5), (1, 1, 0.5)):
         m = b.thm5_width(L, dx, 1, theta)
-        assert b.thm5_log_failure(m + 1, L, dx, 1, theta) < 0 < b.thm5_log_failure(m - 2, L, dx, 1, theta)
-    np.testing.assert_allclose(b.lemma5_norm(np.array([4, 8, 16]), 0.5), [12.58, 17.79, 25.16], rtol=1e-3)
+        assert (
+            b.thm5_log_failure(m + 1, L, dx, 1, theta)
+            < 0
+            < b.thm5_log_failure(m - 2, L, dx, 1, theta)
+        )
+    np.testing.assert_allclose(
+        b.lemma5_norm(np.array([4, 8, 16]), 0.5), [12.58, 17.79, 25.16], rtol=1e-3
+    )
     assert b.lemma5_norm(4, 0.5, "lemma7") / b.lemma5_norm(4, 0.5) == pytest.approx(4 / 12**0.5)
 
 
@@ -110,11 +144,15 @@ def test_arc_cosine_formulas_against_simulation(cosine):
     u, w = rng.standard_normal((2, 400_000))
     v = cosine * u + np.sqrt(1 - cosine**2) * w
     assert b.gate_overlap(cosine) == pytest.approx(np.mean((u > 0) & (v > 0)), abs=4e-3)
-    assert b.kappa1(cosine) == pytest.approx(2 * np.mean(np.maximum(u, 0) * np.maximum(v, 0)), abs=1e-2)
+    assert b.kappa1(cosine) == pytest.approx(
+        2 * np.mean(np.maximum(u, 0) * np.maximum(v, 0)), abs=1e-2
+    )
 
 
 def random_depths(rng, m, depth, n):
-    """Mean cosines of the activations and mean overlaps of the gates at every depth, for orthonormal inputs."""
+    """Mean cosines of the activations and mean overlaps of the gates at every depth, for
+    orthonormal inputs.
+    """
     cosines, overlaps, off = [], [], ~np.eye(n, dtype=bool)
     z = h = np.maximum(rng.standard_normal((m, n)), 0)  # C x
     for k in range(depth + 1):
@@ -147,4 +185,6 @@ def test_covariances_fall_as_the_third_power_and_cross_the_geometric_rate():
 def test_relu_mean_against_simulation():
     z, m = np.array([1.0, -2, 3, 0.5]), 4
     draws = np.random.default_rng(3).normal(0, (2 / m) ** 0.5, (300_000, m))
-    assert b.relu_mean(np.linalg.norm(z), m) == pytest.approx(np.maximum(draws @ z, 0).mean(), rel=0.01)
+    assert b.relu_mean(np.linalg.norm(z), m) == pytest.approx(
+        np.maximum(draws @ z, 0).mean(), rel=0.01
+    )

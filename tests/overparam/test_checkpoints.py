@@ -1,4 +1,6 @@
-"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs that are kept, and files that do not fit."""
+"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs that are kept, and files
+that do not fit.
+"""
 
 import logging
 import os
@@ -20,22 +22,33 @@ from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.training import Checkpoint, SquaredLoss, gradient_descent, stochastic_gradient_descent
+from overparam.training import (
+    Checkpoint,
+    SquaredLoss,
+    gradient_descent,
+    stochastic_gradient_descent,
+)
 from overparam.training import checkpoints as module
 
-X = torch.nn.functional.normalize(torch.randn(20, 6, generator=torch.Generator().manual_seed(0)), dim=1)
+X = torch.nn.functional.normalize(
+    torch.randn(20, 6, generator=torch.Generator().manual_seed(0)), dim=1
+)
 LOSS = SquaredLoss(torch.ones(20), "halfsum")
 
 
 def train(checkpoint=None, eta=0.05, log=None, seeds=(0, 1), **options):
     log = log or {"moved": lambda s: s.weight_change().norm(dim=(-2, -1))}
     net = TwoLayerReLU(6, 30, 0.5, seeds=list(seeds))
-    return gradient_descent(net, X, LOSS, eta, 40, log=log, at=[0, 10, 30, 40], checkpoint=checkpoint, **options)
+    return gradient_descent(
+        net, X, LOSS, eta, 40, log=log, at=[0, 10, 30, 40], checkpoint=checkpoint, **options
+    )
 
 
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(tmp_path, monkeypatch, batched, number):
+def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(
+    tmp_path, monkeypatch, batched, number
+):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # one run after the other
     whole, seen = train(batched=batched), []
 
@@ -50,9 +63,15 @@ def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(tmp_pa
     with pytest.raises(KeyboardInterrupt):
         train(saved, log={"moved": interrupted}, batched=batched)
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
-    assert len(list((tmp_path / "c").iterdir())) == 1  # of the first run, or of all, though its time had not come
+    assert (
+        len(list((tmp_path / "c").iterdir())) == 1
+    )  # of the first run, or of all, though its time had not come
     for _ in range(2):  # the second time it is only read
-        resumed = train(Checkpoint(tmp_path / "c" / "net", every=3600), log={"moved": interrupted}, batched=batched)
+        resumed = train(
+            Checkpoint(tmp_path / "c" / "net", every=3600),
+            log={"moved": interrupted},
+            batched=batched,
+        )
         assert len(seen) == (4 if batched else 8)  # nothing is measured twice
         assert torch.equal(resumed.loss, whole.loss)
         assert torch.equal(resumed.logs["moved"], whole.logs["moved"])
@@ -62,7 +81,9 @@ def test_an_interrupt_reaches_runs_in_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
 
-    first = threading.Lock()  # one signal: a second does not wait, and could come after the handlers are back
+    first = (
+        threading.Lock()
+    )  # one signal: a second does not wait, and could come after the handlers are back
 
     def interrupted(run):
         if first.acquire(blocking=False):
@@ -71,7 +92,9 @@ def test_an_interrupt_reaches_runs_in_threads(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         train(Checkpoint(tmp_path / "net"), log={"moved": interrupted}, batched=False)
-    assert torch.equal(train(Checkpoint(tmp_path / "net"), batched=False).loss, train(batched=False).loss)
+    assert torch.equal(
+        train(Checkpoint(tmp_path / "net"), batched=False).loss, train(batched=False).loss
+    )
 
 
 def test_an_interrupt_within_an_epoch_loses_no_batch(tmp_path):
@@ -87,12 +110,17 @@ def test_an_interrupt_within_an_epoch_loses_no_batch(tmp_path):
                     os.kill(os.getpid(), signal.SIGINT)
                 descend(descent, v)
 
-            descent.descend, descent.load = counted, lambda x: None  # each batch is taken for the first
+            descent.descend, descent.load = (
+                counted,
+                lambda x: None,
+            )  # each batch is taken for the first
             return descent
 
     def run(checkpoint):
         net = Net(6, 30, 0.5, seeds=[0])
-        return stochastic_gradient_descent(net, X, LOSS, 0.01, 2, batch=5, seed=0, checkpoint=checkpoint, batched=False)
+        return stochastic_gradient_descent(
+            net, X, LOSS, 0.01, 2, batch=5, seed=0, checkpoint=checkpoint, batched=False
+        )
 
     with pytest.raises(KeyboardInterrupt):
         run(Checkpoint(tmp_path / "net"))
@@ -122,7 +150,9 @@ def test_states_that_take_long_to_write_are_written_seldom(tmp_path, monkeypatch
 
 
 def test_finished_runs_are_kept_by_what_they_were_computed_from(tmp_path, monkeypatch):
-    """More seeds later, or on another machine, find those that are there; other code, settings or data do not."""
+    """More seeds later, or on another machine, find those that are there; other code, settings or
+    data do not.
+    """
     kept, calls = tmp_path / "runs", []
     log = {"moved": lambda run: calls.append(run) or run.weight_change().norm(dim=(-2, -1))}
 
@@ -162,12 +192,18 @@ def test_what_a_net_is_drawn_as_belongs_to_the_run(tmp_path, name):
     """Its state alone begins alike: with zeros, or with the weights of the other layers."""
     made, sizes, options, other = NETS[name]
     x = X[:5].double()
-    y = torch.ones(5, dtype=torch.float64) if made in (TwoLayerReLU, ResidualRuns) else torch.ones(5, 1).double()
+    y = (
+        torch.ones(5, dtype=torch.float64)
+        if made in (TwoLayerReLU, ResidualRuns)
+        else torch.ones(5, 1).double()
+    )
     place = {} if made is GatedRuns else {"dtype": torch.float64}
 
     def loss(options, saved):
         net = made(*sizes, **{"seeds": [0], **place, **options})
-        return gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 3, checkpoint=saved, batched=False).loss
+        return gradient_descent(
+            net, x, SquaredLoss(y, "sum"), 1e-4, 3, checkpoint=saved, batched=False
+        ).loss
 
     loss(options, Checkpoint(tmp_path / "net"))
     expected = loss(options | other, None)
@@ -176,7 +212,9 @@ def test_what_a_net_is_drawn_as_belongs_to_the_run(tmp_path, name):
 
 
 def test_the_code_that_a_notebook_has_run_belongs_to_the_run(monkeypatch):
-    """Neither its parameters nor what comes later: a training goes on when the figure after it is mended."""
+    """Neither its parameters nor what comes later: a training goes on when the figure after it is
+    mended.
+    """
     shell = SimpleNamespace(user_ns={})
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
@@ -185,7 +223,10 @@ def test_the_code_that_a_notebook_has_run_belongs_to_the_run(monkeypatch):
         return module.training_key([], [])
 
     first = key("n = 1", "# Parameters\nn = 2", "def f(u):\n    return u", "train()")
-    assert key("n = 1", "# Parameters\nn = 3", "def f(u):\n    return u  # why", "train()", "train()") == first
+    assert (
+        key("n = 1", "# Parameters\nn = 3", "def f(u):\n    return u  # why", "train()", "train()")
+        == first
+    )
     assert key("n = 1", "# Parameters\nn = 2", "def f(u):\n    return -u", "train()") != first
     assert key("n = 1", "k = 2", "def f(u):\n    return u", "train()") != key(
         "n = 1", "k = 3", "def f(u):\n    return u", "train()"
@@ -203,14 +244,18 @@ def test_all_that_a_log_depends_on_is_seen():
     def made(k, power=1):
         powers = {"a": [power]}
         return [
-            lambda run, k=k: run * k, partial(helper, power=k), lambda run: helper(run, powers["a"][0]),
-            lambda run: np.full(2, k), Table().look,
-        ]  # fmt: skip
+            lambda run, k=k: run * k,
+            partial(helper, power=k),
+            lambda run: helper(run, powers["a"][0]),
+            lambda run: np.full(2, k),
+            Table().look,
+        ]
 
     def keys(logs):
         return [module.training_key(*module.seen_by(log)) for log in logs]
 
-    same, other = [a == b for a, b in zip(keys(made(1)), keys(made(1)), strict=True)], keys(made(2, power=2))
+    same = [a == b for a, b in zip(keys(made(1)), keys(made(1)), strict=True)]
+    other = keys(made(2, power=2))
     assert all(same)
     assert [a == b for a, b in zip(keys(made(1)), other, strict=True)] == [False] * 4 + [True]
 
@@ -250,7 +295,9 @@ def test_what_a_log_does_belongs_to_the_run(tmp_path):
     def logged(log):
         return train(Checkpoint(tmp_path / "net", finished=tmp_path), log={"f": log}).logs["f"]
 
-    assert torch.equal(2 * logged(lambda run: run.predict(X)), logged(lambda run: 2 * run.predict(X)))
+    assert torch.equal(
+        2 * logged(lambda run: run.predict(X)), logged(lambda run: 2 * run.predict(X))
+    )
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "other training"])
@@ -271,5 +318,7 @@ def test_a_file_that_does_not_fit_is_set_aside(tmp_path, damage, finished, caplo
     with caplog.at_level(logging.WARNING, logger="overparam"):
         assert torch.equal(train(Checkpoint(tmp_path / "net", **options)).loss, clean)
     assert "refused" in caplog.text
-    assert {"flipped": "content is damaged", "other training": "another training"}.get(damage, "") in caplog.text
+    assert {"flipped": "content is damaged", "other training": "another training"}.get(
+        damage, ""
+    ) in caplog.text
     assert file.with_suffix(".safetensors.refused").exists()

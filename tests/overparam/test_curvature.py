@@ -1,4 +1,6 @@
-"""Curvature against known spectra, closed forms, and the full Hessian of a small net by autograd."""
+"""Curvature against known spectra, closed forms, and the full Hessian of a small net by
+autograd.
+"""
 
 import pytest
 import torch
@@ -14,8 +16,11 @@ def quadratic(spectrum, seed=0):
     """(loss, its Hessian, the eigenvectors as columns) of a quadratic with this spectrum."""
     spectrum = torch.as_tensor(spectrum, dtype=torch.float64)
     draw = torch.Generator().manual_seed(seed)
-    q, _ = torch.linalg.qr(torch.randn(len(spectrum), len(spectrum), generator=draw, dtype=torch.float64))
-    h, b = q @ torch.diag(spectrum) @ q.T, torch.randn(len(spectrum), generator=draw, dtype=torch.float64)
+    q, _ = torch.linalg.qr(
+        torch.randn(len(spectrum), len(spectrum), generator=draw, dtype=torch.float64)
+    )
+    h = q @ torch.diag(spectrum) @ q.T
+    b = torch.randn(len(spectrum), generator=draw, dtype=torch.float64)
     return lambda w: w @ h @ w / 2 + b @ w, h, q
 
 
@@ -26,23 +31,33 @@ def normal(*shape, seed=1):
 def small_net():
     """(loss of a vector, the vector) of a smooth net with 31 weights."""
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2, bias=False)).double()
+    net = torch.nn.Sequential(
+        torch.nn.Linear(3, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2, bias=False)
+    ).double()
     x, y, flat = normal(7, 3), normal(7, 2, seed=2), curvature.Flat(dict(net.named_parameters()))
-    return lambda w: (functional_call(net, flat(w), (x,)) - y).square().mean(), flat.vector(net.state_dict())
+    return lambda w: (functional_call(net, flat(w), (x,)) - y).square().mean(), flat.vector(
+        net.state_dict()
+    )
 
 
 def test_products_are_those_of_the_full_hessian_of_a_net():
     loss, w = small_net()
     full, v = hessian(loss, w), normal(len(w))
-    by_differences = curvature.difference_product(lambda u: curvature.value_and_gradient(loss, u)[1], w, 1e-5)
+    by_differences = curvature.difference_product(
+        lambda u: curvature.value_and_gradient(loss, u)[1], w, 1e-5
+    )
     torch.testing.assert_close(by_differences(v), full @ v, rtol=1e-6, atol=1e-8)
     values, vectors = curvature.lanczos(lambda u: full @ u, v, len(w))
-    torch.testing.assert_close(values[[0, -1]], torch.linalg.eigvalsh(full)[[0, -1]], rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(
+        values[[0, -1]], torch.linalg.eigvalsh(full)[[0, -1]], rtol=1e-8, atol=1e-10
+    )
     torch.testing.assert_close(full @ vectors[0], values[0] * vectors[0], rtol=1e-6, atol=1e-8)
 
 
 def test_smoothing_sees_kinks():
-    """sum |w_i| has no second derivative but at 0, and E_u of the difference is P(|w_i + u_i| < q v_i)/q."""
+    """sum |w_i| has no second derivative but at 0, and E_u of the difference is P(|w_i + u_i| < q
+    v_i)/q.
+    """
     p, sigma, radius = 200_000, 0.5, 40.0  # each coordinate moves by radius/sqrt(p)
     w, v = torch.full((p,), 0.3, dtype=torch.float64), torch.ones(p, dtype=torch.float64)
     step = radius / p**0.5
@@ -57,7 +72,9 @@ def test_lanczos_finds_the_whole_spectrum():
     _, h, q = quadratic(spectrum)
     values, vectors = curvature.lanczos(lambda v: h @ v, normal(30), 30)
     torch.testing.assert_close(values, spectrum, **EXACT)
-    torch.testing.assert_close((vectors * q[:, [0, -1]].T).sum(1).abs(), torch.ones(2, dtype=torch.float64), **EXACT)
+    torch.testing.assert_close(
+        (vectors * q[:, [0, -1]].T).sum(1).abs(), torch.ones(2, dtype=torch.float64), **EXACT
+    )
 
 
 def test_lanczos_ends_where_the_subspace_is_invariant():
@@ -67,7 +84,9 @@ def test_lanczos_ends_where_the_subspace_is_invariant():
 
 
 def test_a_few_steps_bound_the_ends_of_the_spectrum_from_inside():
-    spectrum = torch.cat([torch.tensor([-4.0]), torch.linspace(-0.5, 0.5, 98), torch.tensor([9.0])]).double()
+    spectrum = torch.cat(
+        [torch.tensor([-4.0]), torch.linspace(-0.5, 0.5, 98), torch.tensor([9.0])]
+    ).double()
     _, h, _ = quadratic(spectrum)
     values, _ = curvature.lanczos(lambda v: h @ v, normal(100), 12)
     assert -4 - 1e-9 <= values[0] <= -3.999
@@ -105,4 +124,7 @@ def test_the_best_length_of_two_minima_is_the_deeper_one_and_ends_may_be_best():
     wells = curvature.best_length(lambda a: min((a - 0.01) ** 2 * 1e4, (a - 3) ** 2 - 1), 1e-3, 10)
     assert wells == (pytest.approx(3, rel=0.02), pytest.approx(-1, abs=4e-3))
     assert curvature.best_length(lambda a: -a, 0.1, 5.0)[0] == pytest.approx(5.0, rel=0.02)
-    assert curvature.best_length(lambda a: a, 0.1, 5.0) == (pytest.approx(0.1, rel=0.02), pytest.approx(0.1, rel=0.02))
+    assert curvature.best_length(lambda a: a, 0.1, 5.0) == (
+        pytest.approx(0.1, rel=0.02),
+        pytest.approx(0.1, rel=0.02),
+    )

@@ -62,9 +62,12 @@ def test_diabetes_is_what_scikit_learn_loads():
 
 @pytest.mark.parametrize("name", EMBEDDED + SYNTHETIC)
 def test_same_seed_gives_nested_draws(name):
-    small, large = data.load(name, n_train=30, n_test=20, seed=3), data.load(name, n_train=60, n_test=40, seed=3)
+    small = data.load(name, n_train=30, n_test=20, seed=3)
+    large = data.load(name, n_train=60, n_test=40, seed=3)
     other = data.load(name, n_train=30, n_test=20, seed=4)
-    if name == "diabetes":  # standardised by the training split, which is all rows but the test rows
+    if (
+        name == "diabetes"
+    ):  # standardised by the training split, which is all rows but the test rows
         large = data.load(name, n_train=60, n_test=20, seed=3)
     for few, many, else_ in zip(tensors(small), tensors(large), tensors(other), strict=True):
         assert torch.equal(few, many[: len(few)])
@@ -109,7 +112,10 @@ def test_draws_are_uniform_over_the_pool():
         (("mnist5k",), "did you mean 'mnist-5k'"),
         (("mnist-5k", "n_train", 4001, "n_test", 1000), "4000 training rows"),
         (("mnist-5k", "n_test", 5000), "0 training rows"),
-        (("fashion-sample", "n_train", 601, "classes", (0, 1)), r"600 training rows of classes \(0, 1\)"),
+        (
+            ("fashion-sample", "n_train", 601, "classes", (0, 1)),
+            r"600 training rows of classes \(0, 1\)",
+        ),
         (("fashion-sample", "n_test", 1001), "1000 test rows"),
         (("mnist-5k", "n_train", 0), "n_train = 0"),
         (("mnist-5k", "n_train", 10.0), "not a whole number"),
@@ -145,7 +151,9 @@ def test_rows_have_norm_one(name, how):
     if how == "unit_bias":
         assert (x[:, -1] - 1 / math.sqrt(2)).abs().max() < 1e-15
         unit = data.load(name, n_train=60, n_test=40, transform="unit")
-        assert torch.allclose(dataset.x_train[:, :-1] * math.sqrt(2), unit.x_train, atol=1e-15, rtol=0)
+        assert torch.allclose(
+            dataset.x_train[:, :-1] * math.sqrt(2), unit.x_train, atol=1e-15, rtol=0
+        )
 
 
 def test_a_zero_row_is_named():
@@ -168,7 +176,9 @@ def test_image_scalings_and_shapes():
     assert torch.allclose(flat, 2 * image.reshape(2, -1) - 1, atol=1e-15)
     assert torch.equal(transforms.images(x, "half", flat=False).reshape(2, -1), flat)
     unit = transforms.images(x, "unit", flat=False)
-    assert torch.allclose(unit, image / image.reshape(2, -1).norm(dim=1)[:, None, None, None], atol=1e-15)
+    assert torch.allclose(
+        unit, image / image.reshape(2, -1).norm(dim=1)[:, None, None, None], atol=1e-15
+    )
     assert transforms.images(x[..., 0], "raw").shape == (2, 1, 32, 32)
     assert transforms.images(x, "raw", flat=True).shape == (2, 3072)
 
@@ -219,7 +229,8 @@ def test_guo_labels_have_the_moments_of_the_formula():
         return 2 / math.sqrt(1 + max(0.0, 0.05 + v))
 
     mean, square = (
-        integrate.quad(lambda v, k=k: root(v) ** k * stats.norm.pdf(v), -12, 12, points=[-0.05])[0] for k in (1, 2)
+        integrate.quad(lambda v, k=k: root(v) ** k * stats.norm.pdf(v), -12, 12, points=[-0.05])[0]
+        for k in (1, 2)
     )
     cosine = (math.exp(-4.5) * (1 - 10j) ** -0.5).real
     expected = 0.5 + 0.5 + 4 + square + 2 * cosine * mean + 0.01
@@ -277,5 +288,7 @@ def test_margin_sphere_keeps_its_distance(d, rho):
     assert abs(y.mean()) < 4 / math.sqrt(len(y))
     # x_1^2 is Beta(1/2, (d-1)/2), here given x_1^2 >= rho^2
     beta = stats.beta(0.5, (d - 1) / 2)
-    law = stats.kstest((x[:, 0] ** 2).numpy(), lambda v: (beta.cdf(v) - beta.cdf(rho**2)) / beta.sf(rho**2))
+    law = stats.kstest(
+        (x[:, 0] ** 2).numpy(), lambda v: (beta.cdf(v) - beta.cdf(rho**2)) / beta.sf(rho**2)
+    )
     assert law.pvalue > 1e-3

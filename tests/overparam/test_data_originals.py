@@ -1,4 +1,6 @@
-"""The original data sets against the facts published about them. Each is looked for in data/cache and the mirror."""
+"""The original data sets against the facts published about them. Each is looked for in data/cache
+and the mirror.
+"""
 
 import hashlib
 import io
@@ -45,7 +47,9 @@ def test_loading_leaves_the_mirror_as_it_is():
     for name in ("mnist", "california-housing", "sgemm"):
         if sources.find(name):
             data.load(name, n_train=10, n_test=10)
-    assert {p: (p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*"))} == before
+    assert {
+        p: (p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*"))
+    } == before
 
 
 @pytest.mark.parametrize(
@@ -97,16 +101,23 @@ def test_the_fashion_sample_is_rows_of_the_original():
 def test_cifar10():
     content, digests = readers.read(found("cifar10"))
     assert [x.shape for x in content.x] == [(50_000, 32, 32, 3), (10_000, 32, 32, 3)]
-    assert digests["test_batch"] == "f9b1e2130bab680db56eb06d886f7f1ad0f1183907ceff4659d1735c890f5b04"
+    assert (
+        digests["test_batch"] == "f9b1e2130bab680db56eb06d886f7f1ad0f1183907ceff4659d1735c890f5b04"
+    )
     assert hashlib.sha256(content.x[0][:10_000]).hexdigest() == digests["data_batch_1"]
     assert np.bincount(content.y[0]).tolist() == [5000] * 10
     assert np.bincount(content.y[1]).tolist() == [1000] * 10
     first_batch = [1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981]
     assert np.bincount(content.y[0][:10_000]).tolist() == first_batch
-    counts = sum(np.bincount(content.x[0][k : k + 5000].ravel(), minlength=256) for k in range(0, 50_000, 5000))
+    counts = sum(
+        np.bincount(content.x[0][k : k + 5000].ravel(), minlength=256)
+        for k in range(0, 50_000, 5000)
+    )
     mean = counts @ np.arange(256) / counts.sum()
     assert math.isclose(mean, 120.70756512369792, rel_tol=1e-12)
-    assert math.isclose(counts @ (np.arange(256) - mean) ** 2 / counts.sum(), 64.1500758911**2, rel_tol=1e-11)
+    assert math.isclose(
+        counts @ (np.arange(256) - mean) ** 2 / counts.sum(), 64.1500758911**2, rel_tol=1e-11
+    )
     dataset = data.load("cifar10", classes=(0, 1), n_train=100, n_test=50)
     assert dataset.x_train.shape == (100, 3072)
     assert set(dataset.y_train.tolist()) == {1.0, -1.0}
@@ -119,7 +130,9 @@ def test_cifar10_binary_archive_gives_the_same_arrays(tmp_path):
     parts = [(content.x[0][i * 10_000 :][:n], content.y[0][i * 10_000 :][:n]) for i in range(5)]
     for k, (x, y) in enumerate([*parts, (content.x[1][:n], content.y[1][:n])], start=1):
         records = np.hstack([y[:, None], x.transpose(0, 3, 1, 2).reshape(n, 3072)])
-        members[f"cifar-10-batches-bin/{f'data_batch_{k}' if k < 6 else 'test_batch'}.bin"] = records.tobytes()
+        members[f"cifar-10-batches-bin/{f'data_batch_{k}' if k < 6 else 'test_batch'}.bin"] = (
+            records.tobytes()
+        )
     # the members of an archive may come in any order
     path = archive(tmp_path / "cifar-10-binary.tar.gz", dict(reversed(members.items())), "w:gz")
     decoded = readers.cifar10({path.name: path})
@@ -141,12 +154,17 @@ def test_california_housing():
     assert (x[:, 7].min(), x[:, 7].max()) == (0.4999, 15.0001)
     assert (y.min(), y.max()) == (14_999, 500_001)
     dataset = data.load("california-housing")
-    assert (len(dataset.x_train), len(dataset.x_test)) == (15_480, 5_160)  # the split of Guo et al. 2024, App. C.1
+    assert (len(dataset.x_train), len(dataset.x_test)) == (
+        15_480,
+        5_160,
+    )  # the split of Guo et al. 2024, App. C.1
     assert dataset.x_train[:, :8].mean(0).abs().max() < 1e-11
     assert (dataset.x_train[:, :8].std(0, correction=0) - 1).abs().max() < 1e-12
     assert set(dataset.x_train[:, 8:].unique().tolist()) == {0.0, 1.0}
     assert abs(dataset.y_train.mean()) < 1e-12
-    assert dataset.x_test[:, :8].mean(0).abs().max() > 1e-4  # the test rows do not enter the statistics
+    assert (
+        dataset.x_test[:, :8].mean(0).abs().max() > 1e-4
+    )  # the test rows do not enter the statistics
     unit = data.load("california-housing", transform="unit", n_train=50)
     assert (unit.x_train.norm(dim=1) - 1).abs().max() < 1e-12
 
@@ -154,7 +172,9 @@ def test_california_housing():
 def test_sgemm():
     (x,), (y,) = raw("sgemm").x, raw("sgemm").y
     assert x.shape == (241_600, 14)
-    assert len(np.unique(x @ 8.0 ** np.arange(14))) == 241_600  # all rows differ: every entry is in 0..7
+    assert (
+        len(np.unique(x @ 8.0 ** np.arange(14))) == 241_600
+    )  # all rows differ: every entry is in 0..7
     assert set(x[:, 0]) == {4.0, 5.0, 6.0, 7.0}
     assert set(x[:, 13]) == {0.0, 1.0}
     assert y.min() >= 13.25
@@ -163,7 +183,9 @@ def test_sgemm():
     assert len(dataset.x_train) == 241_600
     assert dataset.x_train.mean(0).abs().max() < 1e-10
     times = data.load("sgemm", n_test=0, target="raw").y_train
-    assert torch.allclose((times.log() - times.log().mean()) / times.log().std(correction=0), dataset.y_train)
+    assert torch.allclose(
+        (times.log() - times.log().mean()) / times.log().std(correction=0), dataset.y_train
+    )
 
 
 def test_imdb():

@@ -1,4 +1,6 @@
-"""Cache, mirror and download, with a tiny MNIST served from 127.0.0.1: nothing damaged is read, nothing is lost."""
+"""Cache, mirror and download, with a tiny MNIST served from 127.0.0.1: nothing damaged is read,
+nothing is lost.
+"""
 
 import gzip
 import hashlib
@@ -44,7 +46,9 @@ def folders(tmp_path, monkeypatch):
 def mnist(folders, monkeypatch):
     """The four files' contents of a tiny MNIST that the registry now knows by its sha256."""
     files = tiny_mnist()
-    known = {name: {"size": len(c), "sha256": hashlib.sha256(c).hexdigest()} for name, c in files.items()}
+    known = {
+        name: {"size": len(c), "sha256": hashlib.sha256(c).hexdigest()} for name, c in files.items()
+    }
     monkeypatch.setitem(sources.registry()["mnist"], "files", known)
     monkeypatch.setitem(sources.registry()["mnist"], "urls", [NOWHERE])
     return files
@@ -99,19 +103,25 @@ def test_download_then_cache(server, mnist, monkeypatch, capsys):
     again = data.load("mnist", n_train=30, n_test=20)
     assert again.source == "cache"
     assert dataset.x_train.equal(again.x_train)
-    assert dataset.sha256 == {name: hashlib.sha256(content).hexdigest() for name, content in mnist.items()}
+    assert dataset.sha256 == {
+        name: hashlib.sha256(content).hexdigest() for name, content in mnist.items()
+    }
 
 
 @pytest.mark.parametrize("kind", ["wrong", "cut", "missing"])
 def test_a_bad_download_leaves_nothing(server, kind, monkeypatch):
     set_urls(monkeypatch, server(kind))
-    with pytest.raises(DataUnavailable, match=r"train-images-idx3-ubyte\.gz could not be downloaded"):
+    with pytest.raises(
+        DataUnavailable, match=r"train-images-idx3-ubyte\.gz could not be downloaded"
+    ):
         data.load("mnist")
     assert list((settings.data_cache / "mnist").iterdir()) == []
 
 
 def test_the_next_url_is_tried(server, monkeypatch):
-    set_urls(monkeypatch, NOWHERE, server("missing"), server("cut"), server("wrong"), server("good"))
+    set_urls(
+        monkeypatch, NOWHERE, server("missing"), server("cut"), server("wrong"), server("good")
+    )
     assert len(data.fetch("mnist")) == 4
     assert data.load("mnist").source == "cache"
 
@@ -153,7 +163,9 @@ def test_a_flipped_byte_in_the_cache(server, mnist, place, monkeypatch):
     damaged = bytearray(mnist["t10k-images-idx3-ubyte.gz"])
     damaged[place] ^= 1
     (folder / "t10k-images-idx3-ubyte.gz").write_bytes(damaged)
-    with pytest.raises(DataCorrupt, match=r"t10k-images-idx3-ubyte.gz.corrupt, and the next run fetches it anew"):
+    with pytest.raises(
+        DataCorrupt, match=r"t10k-images-idx3-ubyte.gz.corrupt, and the next run fetches it anew"
+    ):
         data.load("mnist")
     assert (folder / "t10k-images-idx3-ubyte.gz.corrupt").read_bytes() == damaged
     set_urls(monkeypatch, server("good"))
@@ -173,7 +185,9 @@ def test_damage_after_a_load_is_seen_and_every_damaged_file_kept(mnist):
 
 
 def test_a_damaged_mirror_stays_untouched(mnist, tmp_path, monkeypatch):
-    folder = write(tmp_path / "mirror" / "mnist", {**mnist, "train-images-idx3-ubyte.gz": b"damaged"})
+    folder = write(
+        tmp_path / "mirror" / "mnist", {**mnist, "train-images-idx3-ubyte.gz": b"damaged"}
+    )
     monkeypatch.setattr(settings, "data_mirror", tmp_path / "mirror")
     with pytest.raises(DataCorrupt, match="stays as it is") as caught:
         data.load("mnist")
@@ -192,7 +206,9 @@ def zipped(**members):
 
 def test_an_archive_is_known_by_the_file_inside(server, mnist, monkeypatch):
     parameters = "32,64,16,8,8,8,8,2,1,1,0,1,0,1"
-    csv = "\n".join([",".join("abcdefghijklmnopqr"), f"{parameters},1,2,3,6", f"{parameters},2,2,2,2"]).encode()
+    csv = "\n".join(
+        [",".join("abcdefghijklmnopqr"), f"{parameters},1,2,3,6", f"{parameters},2,2,2,2"]
+    ).encode()
     content = {"sgemm_product.csv": hashlib.sha256(csv).hexdigest()}
     monkeypatch.setitem(sources.registry()["sgemm"], "content", content)
     set_urls(monkeypatch, server("good"), name="sgemm")
@@ -204,4 +220,19 @@ def test_an_archive_is_known_by_the_file_inside(server, mnist, monkeypatch):
     dataset = data.load("sgemm", n_test=0, target="raw")
     assert dataset.sha256 == content
     assert sorted(dataset.y_train.tolist()) == [2.0, 3.0]
-    assert readers.read(sources.find("sgemm"))[0].x[0][0].tolist() == [5, 6, 4, 3, 3, 3, 3, 1, 0, 0, 0, 1, 0, 1]
+    assert readers.read(sources.find("sgemm"))[0].x[0][0].tolist() == [
+        5,
+        6,
+        4,
+        3,
+        3,
+        3,
+        3,
+        1,
+        0,
+        0,
+        0,
+        1,
+        0,
+        1,
+    ]

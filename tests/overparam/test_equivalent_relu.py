@@ -16,7 +16,8 @@ def unit_inputs(n, d, seed=0):
 
 
 def trained(n=20, m=48, d=10, L=3, out=2, steps=40):
-    x, y = unit_inputs(n, d), torch.randn(n, out, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    x = unit_inputs(n, d)
+    y = torch.randn(n, out, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     net = GatedRuns("grelu", d, m, L, out, seeds=[0])
     run, loss = net.descent(x, 0), RegressionLoss(y)
     eta = n / initial_lambda_max(net, x).item()
@@ -63,7 +64,9 @@ def test_too_many_inputs_are_refused_or_fitted_by_least_squares():
     R = run.h[0].clamp(min=0)
     expected = torch.linalg.lstsq(R, run.h[1], driver="gelsd").solution.T
     torch.testing.assert_close(net.weights[0], expected)
-    assert net.errors[0].item() == pytest.approx(((R @ expected.T - run.h[1]).norm() / run.h[1].norm()).item())
+    assert net.errors[0].item() == pytest.approx(
+        ((R @ expected.T - run.h[1]).norm() / run.h[1].norm()).item()
+    )
 
 
 def test_a_cut_drops_small_singular_values_by_either_way():
@@ -73,7 +76,9 @@ def test_a_cut_drops_small_singular_values_by_either_way():
         R = run.h[1].clamp(min=0)
         s = torch.linalg.svdvals(R)
         assert net.ranks[1] == (s > 0.1 * s[0]).sum()
-        torch.testing.assert_close(net.weights[1], (torch.linalg.pinv(R, rtol=0.1) @ run.h[2]).T, rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(
+            net.weights[1], (torch.linalg.pinv(R, rtol=0.1) @ run.h[2]).T, rtol=1e-6, atol=1e-9
+        )
 
 
 def test_the_sequential_fit_uses_the_new_nets_own_features():
@@ -86,7 +91,10 @@ def test_the_sequential_fit_uses_the_new_nets_own_features():
     y = run.forward()
     assert worst([net.outputs(run.x)], [y]) < worst([plain.outputs(run.x)], [y])
     exact = trained()
-    a, b = (equivalent_relu.equivalent_relu(exact, sequential=sequential) for sequential in (False, True))
+    a, b = (
+        equivalent_relu.equivalent_relu(exact, sequential=sequential)
+        for sequential in (False, True)
+    )
     torch.testing.assert_close(a.weights, b.weights)
 
 

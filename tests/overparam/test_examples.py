@@ -10,7 +10,10 @@ import overparam
 
 ROOT = Path(overparam.__file__).parents[1]
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
-MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in FILES]
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in FILES
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

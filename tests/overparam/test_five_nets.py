@@ -1,11 +1,20 @@
-"""The five papers' nets and their tangent kernels: against autograd, a small step, and each other over the width."""
+"""The five papers' nets and their tangent kernels: against autograd, a small step, and each other
+over the width.
+"""
 
 import pytest
 import torch
 
 from overparam.models.deep_relu import ReLUNet
 from overparam.models.residual import ResidualReLU
-from overparam.theory.five_nets import PAPERS, kernel_at_start, limit_kernel, net_of, outputs_at, targets_of
+from overparam.theory.five_nets import (
+    PAPERS,
+    kernel_at_start,
+    limit_kernel,
+    net_of,
+    outputs_at,
+    targets_of,
+)
 
 N, P, M, L, SEEDS = 5, 4, 12, 3, [3, 8]
 each_paper = pytest.mark.parametrize("paper", PAPERS)
@@ -82,14 +91,19 @@ def test_a_small_step_moves_the_outputs_of_every_run_by_the_kernel(paper):
     run.descend(eta * v)
     moved = (kernels[..., :N] @ v.reshape(len(SEEDS), N, 1))[..., 0]
     expected = -moved[:, :N], -moved[:, N:]
-    found = (run.forward() - before).reshape(len(SEEDS), N) / eta, (outputs_at(paper, run, elsewhere) - held_out) / eta
+    found = (
+        (run.forward() - before).reshape(len(SEEDS), N) / eta,
+        (outputs_at(paper, run, elsewhere) - held_out) / eta,
+    )
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 * float(moved.abs().max()))
 
 
 @each_paper
 @pytest.mark.parametrize(("depth", "alpha"), [(1, -0.5), (2, -1.0)])
 def test_the_mean_of_wide_nets_kernels_is_the_limit(paper, depth, alpha):
-    """Up to five standard errors of the mean, and what a finite width shifts: some 1/m of the size."""
+    """Up to five standard errors of the mean, and what a finite width shifts: some 1/m of the
+    size.
+    """
     m, seeds = 256, range(40)
     x = inputs()
     limit = limit_kernel(paper, x, m, depth, alpha=alpha)
@@ -102,9 +116,13 @@ def test_the_mean_of_wide_nets_kernels_is_the_limit(paper, depth, alpha):
 @each_paper
 def test_the_limit_grows_like_the_stated_power_of_the_width(paper):
     x = inputs()
-    torch.testing.assert_close(limit_kernel(paper, x, 6, 2), limit_kernel(paper, x, 1, 2) * 6 ** PAPERS[paper])
+    torch.testing.assert_close(
+        limit_kernel(paper, x, 6, 2), limit_kernel(paper, x, 1, 2) * 6 ** PAPERS[paper]
+    )
 
 
 def test_options_reach_the_net():
     x = inputs()
-    torch.testing.assert_close(net_of("Arora", x, M, L, SEEDS, antisym=True).outputs(x), x.new_zeros(2, N))
+    torch.testing.assert_close(
+        net_of("Arora", x, M, L, SEEDS, antisym=True).outputs(x), x.new_zeros(2, N)
+    )

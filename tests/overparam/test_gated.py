@@ -10,7 +10,12 @@ from overparam.errors import ParameterError
 from overparam.models.gated import GatedRuns, TabulatedRuns, pack, unpack
 from overparam.norms import spectral_norm
 from overparam.theory.finite_kernels import initial_lambda_max, kernel_product, lambda_max, ntk_gram
-from overparam.training import Checkpoint, RegressionLoss, gradient_descent, stochastic_gradient_descent
+from overparam.training import (
+    Checkpoint,
+    RegressionLoss,
+    gradient_descent,
+    stochastic_gradient_descent,
+)
 
 D, M, DEPTH, OUT, N = 5, 24, 3, 2, 6
 KINDS = ["grelu", "relu"]
@@ -76,19 +81,31 @@ def test_training_is_autograds_gradient_descent(kind, batched, form):
 
     log = {"distance": lambda run: run.distances(200), "gradient": gradient}
     schedule = {"distance": [0, steps], "gradient": range(steps)}
-    history = gradient_descent(net, x, RegressionLoss(y, form), etas, steps, log=log, at=schedule, batched=batched)
+    history = gradient_descent(
+        net, x, RegressionLoss(y, form), etas, steps, log=log, at=schedule, batched=batched
+    )
     for run, eta in enumerate(etas):
         start = leaves_of(net, x, run)
         W, losses, gradients = start, [], []
         for _ in range(steps + 1):
-            loss = (by_hand(net, W, x, run) - y).square().sum() / (2 if form == "halfsum" else 2 * N)
+            loss = (by_hand(net, W, x, run) - y).square().sum() / (
+                2 if form == "halfsum" else 2 * N
+            )
             losses.append(loss.item())
             gradients.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, W)]))
             flat = gradients[-1].split(M * M)
-            moved, W = W, [(w - eta * g.view(M, M)).detach().requires_grad_() for w, g in zip(W, flat, strict=True)]
+            moved, W = (
+                W,
+                [
+                    (w - eta * g.view(M, M)).detach().requires_grad_()
+                    for w, g in zip(W, flat, strict=True)
+                ],
+            )
         np.testing.assert_allclose(history.loss[run], losses, rtol=1e-11)
         torch.testing.assert_close(history.logs["gradient"][run], torch.stack(gradients[:steps]))
-        distances = [torch.linalg.matrix_norm(w - w0, 2).item() for w, w0 in zip(moved, start, strict=True)]
+        distances = [
+            torch.linalg.matrix_norm(w - w0, 2).item() for w, w0 in zip(moved, start, strict=True)
+        ]
         np.testing.assert_allclose(history.logs["distance"][run, 1], distances, rtol=1e-6)
         assert (history.logs["distance"][run, 0] == 0).all()
 
@@ -96,21 +113,30 @@ def test_training_is_autograds_gradient_descent(kind, batched, form):
 def test_draws_have_their_variances_and_are_independent():
     net = GatedRuns("grelu", 50, 400, 2, 3, seeds=[0])
     run, Psi = net.descent(torch.zeros(1, 50, dtype=torch.float64), 0), psi_of(net)
-    for matrix, variance in ((run.B, 2 / 3), (run.C, 2 / 50), *((W, 2 / 400) for W in (*run.W, *Psi))):
-        assert matrix.square().mean().item() == pytest.approx(variance, rel=5 * (2 / matrix.numel()) ** 0.5)
+    for matrix, variance in (
+        (run.B, 2 / 3),
+        (run.C, 2 / 50),
+        *((W, 2 / 400) for W in (*run.W, *Psi)),
+    ):
+        assert matrix.square().mean().item() == pytest.approx(
+            variance, rel=5 * (2 / matrix.numel()) ** 0.5
+        )
     matrices = [*run.W, *Psi]
     for a, b in itertools.combinations(matrices, 2):
         assert abs((a * b).sum() / (a.norm() * b.norm())) < 5 / 400
 
 
 def test_psi_of_low_rank_and_psi_that_is_given():
-    net, h = GatedRuns("grelu", D, 200, 1, seeds=[0], psi_rank=50), torch.rand(3, 200, dtype=torch.float64)
+    net = GatedRuns("grelu", D, 200, 1, seeds=[0], psi_rank=50)
+    h = torch.rand(3, 200, dtype=torch.float64)
     U, V = (net._drawn(part, 0, 1, h) for part in "UV")
     assert (U @ V).square().mean().item() == pytest.approx(2 / 200, rel=0.05)
     expected = h @ (U @ V).T > 0
     assert torch.equal(net.gates(0, h)[0] > 0, expected)
     for psi in ((U, V), U @ V, (U @ V)[None]):
-        assert torch.equal(runs_of("grelu", m=200, L=1).with_psi([psi]).gates(0, h)[0] > 0, expected)
+        assert torch.equal(
+            runs_of("grelu", m=200, L=1).with_psi([psi]).gates(0, h)[0] > 0, expected
+        )
 
 
 def test_a_relu_net_with_its_pattern_frozen_has_the_same_outputs():
@@ -135,8 +161,14 @@ def test_prediction_gates_and_dead_units_at_other_inputs(kind):
         alone, there = net.descent(unit_inputs(), r), net.descent(other, r)
         torch.testing.assert_close(alone.predict(other), there.forward())
         torch.testing.assert_close(both.predict(other)[r], there.forward())
-        assert all(torch.equal(a.bool(), b.bool()) for a, b in zip(alone.gates_at(other), there.gates, strict=True))
-        assert all(torch.equal(a[r].bool(), b.bool()) for a, b in zip(both.gates_at(other), there.gates, strict=True))
+        assert all(
+            torch.equal(a.bool(), b.bool())
+            for a, b in zip(alone.gates_at(other), there.gates, strict=True)
+        )
+        assert all(
+            torch.equal(a[r].bool(), b.bool())
+            for a, b in zip(both.gates_at(other), there.gates, strict=True)
+        )
         dead = [1 - (gate.bool().sum(0) > 0).double().mean().item() for gate in there.gates]
         assert there.dead().tolist() == pytest.approx(dead)
 
@@ -154,7 +186,10 @@ def test_the_kernel_is_that_of_autograds_jacobian(kind):
         top = torch.linalg.eigvalsh(rows @ rows.T)[-1]
         assert lambda_max(run, 300).item() == pytest.approx(top.item(), rel=1e-6)
         assert initial_lambda_max(net, x, 300)[r].item() == pytest.approx(top.item(), rel=1e-6)
-    many, v = net.descent(unit_inputs(40), 0), targets(40)  # n > m: the products associate the other way
+    many, v = (
+        net.descent(unit_inputs(40), 0),
+        targets(40),
+    )  # n > m: the products associate the other way
     torch.testing.assert_close(kernel_product(many, v).flatten(), ntk_gram(many) @ v.flatten())
     together = net.descent(x, None)
     torch.testing.assert_close(ntk_gram(together)[1], ntk_gram(net.descent(x, 1)))
@@ -167,7 +202,9 @@ def test_packed_bits_come_back():
     for m in (8, 13):
         bits = torch.rand(3, 5, m) > 0.5
         assert torch.equal(unpack(pack(bits), m), bits)
-        assert torch.equal(pack(bits), torch.from_numpy(np.packbits(bits.numpy(), axis=-1, bitorder="little")))
+        assert torch.equal(
+            pack(bits), torch.from_numpy(np.packbits(bits.numpy(), axis=-1, bitorder="little"))
+        )
         assert torch.equal(unpack(pack(bits.double()), m, torch.float64), bits.double())
 
 
@@ -177,7 +214,10 @@ def test_batches_by_row_numbers_are_autograds_stochastic_descent(kind, batched):
     x, y, eta, epochs = unit_inputs(10), targets(8), 4e-4, 3
     net = TabulatedRuns(kind, x, M, DEPTH, OUT, seeds=[0, 1])
     train, test = net.rows(0, 8), net.rows(8)
-    log = {"test": lambda run: run.predict(test), "gates": lambda run: torch.stack(run.gates_at(train), -3)}
+    log = {
+        "test": lambda run: run.predict(test),
+        "gates": lambda run: torch.stack(run.gates_at(train), -3),
+    }
     loss = RegressionLoss(y)
     history = stochastic_gradient_descent(
         net, train, loss, eta, epochs, batch=3, seed=5, log=log, at=[epochs], batched=batched
@@ -186,7 +226,9 @@ def test_batches_by_row_numbers_are_autograds_stochastic_descent(kind, batched):
         W, losses = leaves_of(runs_of(kind, (0, 1)), x, r), []
         for epoch in range(epochs + 1):
             losses.append((by_hand(net, W, x[:8], r) - y).square().sum().item() / 16)
-            order = torch.randperm(8, generator=torch.Generator().manual_seed(5 * 1_000_003 + epoch))
+            order = torch.randperm(
+                8, generator=torch.Generator().manual_seed(5 * 1_000_003 + epoch)
+            )
             for index in order.split(3) if epoch < epochs else ():
                 value = (by_hand(net, W, x[index], r) - y[index]).square().sum() / (2 * len(index))
                 grads = torch.autograd.grad(value, W)
@@ -207,7 +249,9 @@ def test_a_loss_of_runs_with_targets_of_their_own():
     torch.testing.assert_close(derivative[0], (u - y[0]) / N)
     assert value[1].isnan()
     assert derivative[1].isnan().all()
-    torch.testing.assert_close(loss.rows(torch.tensor([1, 4])).select(0)(u[[1, 4]])[1], (u - y[0])[[1, 4]] / 2)
+    torch.testing.assert_close(
+        loss.rows(torch.tensor([1, 4])).select(0)(u[[1, 4]])[1], (u - y[0])[[1, 4]] / 2
+    )
 
 
 def test_spectral_norm_of_matrices_and_of_zero():
@@ -217,13 +261,21 @@ def test_spectral_norm_of_matrices_and_of_zero():
 
 
 def test_a_checkpoint_of_other_gates_or_inputs_is_refused(tmp_path, caplog):
-    """x, targets, weights and step size are the same: only the kind, Psi or the table of inputs differ."""
+    """x, targets, weights and step size are the same: only the kind, Psi or the table of inputs
+    differ.
+    """
     x, loss = unit_inputs(), RegressionLoss(targets())
     table = [TabulatedRuns("relu", inputs, M, DEPTH, OUT, seeds=[0]) for inputs in (x, 2 * x)]
     plain = runs_of("grelu")
     kinds = [(plain, x), (runs_of("relu"), x), (plain.with_psi(plain.descent(x, 0).W), x)]
-    for nets, train in ((kinds, gradient_descent), ([(net, net.rows()) for net in table], _one_epoch)):
-        losses = [train(net, rows, loss, 1e-3, 2, checkpoint=Checkpoint(tmp_path / "same")).loss for net, rows in nets]
+    for nets, train in (
+        (kinds, gradient_descent),
+        ([(net, net.rows()) for net in table], _one_epoch),
+    ):
+        losses = [
+            train(net, rows, loss, 1e-3, 2, checkpoint=Checkpoint(tmp_path / "same")).loss
+            for net, rows in nets
+        ]
         assert not any(torch.equal(a, b) for a, b in itertools.combinations(losses, 2))
     assert len(caplog.records) == len(kinds) + len(table) - 1
 

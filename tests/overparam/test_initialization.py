@@ -39,7 +39,9 @@ def test_the_corrected_expectation_of_claim_76_is_scipys_double_integral(alpha):
         return (max(a, 0) - max(alpha * a + delta * b, 0)) ** 2 * weight(r)
 
     expected, _ = integrate.dblquad(integrand, 0, 12, -np.pi, np.pi, epsabs=1e-6)
-    assert bounds.claim76_expectation(alpha, delta, "corrected") == pytest.approx(expected, abs=1e-5)
+    assert bounds.claim76_expectation(alpha, delta, "corrected") == pytest.approx(
+        expected, abs=1e-5
+    )
 
 
 def net_and_masks(m=8, L=3, tau=None):
@@ -56,13 +58,17 @@ def test_products_are_those_of_the_matrices(tau):
     torch.testing.assert_close(products.product(net, D, 1, 3), expected)
     b = torch.randn(8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     torch.testing.assert_close(products.back_through(net, D, 1, 3, b), expected.T @ b)
-    torch.testing.assert_close(products.norm(net, D, 1, 3, iterations=300), torch.linalg.matrix_norm(expected, 2))
+    torch.testing.assert_close(
+        products.norm(net, D, 1, 3, iterations=300), torch.linalg.matrix_norm(expected, 2)
+    )
     masked = torch.diag(D[3]) @ expected @ torch.diag(D[0])
     found, u, v = products.singular(net, D, 1, 3, masked=True, iterations=300)
     torch.testing.assert_close(found, torch.linalg.matrix_norm(masked, 2))
     torch.testing.assert_close(u @ masked @ v, found)
     h = net.forward(X.x_train[:1])[1]
-    torch.testing.assert_close(products.through(net, D, 1, 3, h[0][0]), net.forward(X.x_train[:1])[0][-1][0])
+    torch.testing.assert_close(
+        products.through(net, D, 1, 3, h[0][0]), net.forward(X.x_train[:1])[0][-1][0]
+    )
 
 
 @pytest.mark.parametrize("s", [1, 2, 3])
@@ -72,6 +78,9 @@ def test_sparse_suprema_are_those_of_all_supports(s):
     supports = [list(c) for c in itertools.combinations(range(8), s)]
     gain = max(torch.linalg.matrix_norm(matrix[:, c], 2) for c in supports)
     form = max(torch.linalg.matrix_norm(matrix[r][:, c], 2) for r in supports for c in supports)
-    for found, exact in ((products.sparse_gain(matrix, s), gain), (products.sparse_form(matrix, s), form)):
+    for found, exact in (
+        (products.sparse_gain(matrix, s), gain),
+        (products.sparse_form(matrix, s), form),
+    ):
         assert found <= exact * (1 + 1e-12)
         assert found >= (1 - 1e-12 if s == 1 else 0.97) * exact

@@ -1,4 +1,6 @@
-"""The mathematics knows nothing of claims: it imports no ledger and reads no environment variable."""
+"""The mathematics knows nothing of claims: it imports no ledger and reads no environment
+variable.
+"""
 
 import ast
 from pathlib import Path

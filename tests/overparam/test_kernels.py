@@ -1,4 +1,6 @@
-"""Closed-form kernels against Monte Carlo, the expansion in the cosine, autograd at finite width, and each other."""
+"""Closed-form kernels against Monte Carlo, the expansion in the cosine, autograd at finite width,
+and each other.
+"""
 
 import math
 
@@ -26,7 +28,9 @@ def test_relu_gram_is_the_expectation_of_eq_3():
 
 
 def test_relu_gram_matches_its_power_series():
-    """H = K/4 + (1/2pi) sum_{l>=1} (2l-3)!!/(2l-2)!! K^{2l}/(2l-1) (Arora et al. 2019, Appendix E)."""
+    """H = K/4 + (1/2pi) sum_{l>=1} (2l-3)!!/(2l-2)!! K^{2l}/(2l-1) (Arora et al. 2019, Appendix
+    E).
+    """
     x = sphere(20, 3)
     k = (x @ x.T).fill_diagonal_(0.0)
     series, term = k / 4, 1.0
@@ -40,7 +44,11 @@ def test_relu_gram_matches_its_power_series():
 @pytest.mark.parametrize("n", [5, 256, 300, 600])
 def test_blocks_do_not_change_the_matrix(n, monkeypatch):
     x = sphere(n, 7)
-    makers = [kernels.relu_gram, lambda x: kernels.leaky_ntk(3 * x, 2, -0.5), lambda x: kernels.residual_ntk(x, 3, 0.4)]
+    makers = [
+        kernels.relu_gram,
+        lambda x: kernels.leaky_ntk(3 * x, 2, -0.5),
+        lambda x: kernels.residual_ntk(x, 3, 0.4),
+    ]
     one = [make(x) for make in makers]
     monkeypatch.setattr(kernels, "BLOCK", 10_000)
     for expected, make in zip(one, makers, strict=True):
@@ -60,13 +68,17 @@ def test_cross_gram_is_the_block_of_the_gram_matrix_of_all_inputs(monkeypatch):
 
 
 def test_kernel_predictor_is_the_limit_of_the_linearised_descent():
-    """Against the inverse, against itself on the training inputs, and against 20,000 steps on the dual weights."""
+    """Against the inverse, against itself on the training inputs, and against 20,000 steps on the
+    dual weights.
+    """
     x, new = sphere(30, 5), sphere(20, 5, seed=1)
     y = torch.stack([x[:, 0], x[:, 1] ** 2], dim=1)
     gram, cross = kernels.relu_gram(x), kernels.relu_cross_gram(new, x)
     prediction = kernels.kernel_predict(gram, cross, y)
     assert torch.allclose(prediction, cross @ torch.linalg.inv(gram) @ y, rtol=0, atol=1e-10)
-    assert torch.allclose(prediction[:, 1], kernels.kernel_predict(gram, cross, y[:, 1]), rtol=0, atol=1e-12)
+    assert torch.allclose(
+        prediction[:, 1], kernels.kernel_predict(gram, cross, y[:, 1]), rtol=0, atol=1e-12
+    )
     assert torch.allclose(kernels.kernel_predict(gram, gram, y), y, rtol=0, atol=1e-12)
     dual, eta = torch.zeros_like(y), 1 / torch.linalg.eigvalsh(gram)[-1]
     for _ in range(20_000):
@@ -79,7 +91,9 @@ def test_kernel_predictor_is_the_limit_of_the_linearised_descent():
 def test_one_relu_layer_ntk_is_the_closed_form():
     """L = 1, alpha = 0: T_1 = <x, x'> (1 - arccos(rho)/pi) = 2 H^infinity on the sphere."""
     x = sphere(30, 5)
-    assert torch.allclose(kernels.leaky_ntk(x, 1, 0.0), 2 * kernels.relu_gram(x), rtol=0, atol=1e-14)
+    assert torch.allclose(
+        kernels.leaky_ntk(x, 1, 0.0), 2 * kernels.relu_gram(x), rtol=0, atol=1e-14
+    )
 
 
 def test_ntk_is_homogeneous_symmetric_in_alpha_and_linear_at_one():
@@ -121,7 +135,11 @@ def finite_gram(net, x):
 def test_extreme_eigenvalues_are_those_of_the_full_spectrum():
     gram = kernels.relu_gram(sphere(80, 6))
     spectrum = torch.linalg.eigvalsh(gram)
-    assert kernels.extreme_eigenvalues(gram) == pytest.approx((spectrum[0].item(), spectrum[-1].item()), rel=1e-9)
+    assert kernels.extreme_eigenvalues(gram) == pytest.approx(
+        (spectrum[0].item(), spectrum[-1].item()), rel=1e-9
+    )
     x = sphere(9, 4)
     with pytest.raises(ParameterError, match="parallel"):
-        kernels.extreme_eigenvalues(kernels.relu_gram(torch.cat([x, -x])))  # more than d antipodal pairs: singular
+        kernels.extreme_eigenvalues(
+            kernels.relu_gram(torch.cat([x, -x]))
+        )  # more than d antipodal pairs: singular

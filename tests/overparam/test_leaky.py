@@ -1,4 +1,6 @@
-"""The leaky net's gradients, Gram matrices and stochastic training, and its losses, against autograd."""
+"""The leaky net's gradients, Gram matrices and stochastic training, and its losses, against
+autograd.
+"""
 
 import numpy as np
 import pytest
@@ -52,16 +54,23 @@ def test_gram_and_sensitivities_are_autograds(run):
         torch.testing.assert_close(gram, rows @ rows.T)
     rows = descent.sensitivities(torch.full((N, 1), 2.0, dtype=torch.float64))
     for l, (z, h) in enumerate(zip(rows, descent.inputs_of_layers(), strict=True)):
-        torch.testing.assert_close(torch.einsum("im,ik->imk", z, h), torch.stack([2 * g[l] for g in grads]))
+        torch.testing.assert_close(
+            torch.einsum("im,ik->imk", z, h), torch.stack([2 * g[l] for g in grads])
+        )
 
 
 @pytest.mark.parametrize("batched", [True, False])
 @pytest.mark.parametrize("keep_W1", [True, False])
 def test_trained_biases_are_autograds(keep_W1, batched):
     seeds, options = [4] * 3, {"keep_W1": keep_W1, "dtype": torch.float64}
-    net, x, y = LeakyMLP(P, M, 1, L, alphas=ALPHAS, seeds=seeds, biases=True, **options), inputs(), inputs()[:, :1]
+    net = LeakyMLP(P, M, 1, L, alphas=ALPHAS, seeds=seeds, biases=True, **options)
+    x = inputs()
+    y = inputs()[:, :1]
     eta, steps, new = 0.05, 6, inputs(3) + 1
-    log = {"test": lambda run: run.predict(net.embed(new)), "biases": lambda run: torch.stack(run.biases, -2)}
+    log = {
+        "test": lambda run: run.predict(net.embed(new)),
+        "biases": lambda run: torch.stack(run.biases, -2),
+    }
     loss = SquaredLoss(y, "mean")
     history = gradient_descent(net, net.embed(x), loss, eta, steps, log=log, batched=batched)
     for run, alpha in enumerate(ALPHAS):
@@ -83,7 +92,9 @@ def test_trained_biases_are_autograds(keep_W1, batched):
             ((outputs(x) - y) ** 2).mean().backward()
             descent.step()
         torch.testing.assert_close(history.logs["test"][run, -1], outputs(new).detach())
-        torch.testing.assert_close(history.logs["biases"][run, -1], torch.stack([l.bias for l in layers]).detach())
+        torch.testing.assert_close(
+            history.logs["biases"][run, -1], torch.stack([l.bias for l in layers]).detach()
+        )
         assert all(layer.bias.abs().max() > 1e-3 for layer in layers)
 
 
@@ -98,17 +109,27 @@ def test_at_other_weights_it_is_autograds(run):
     other, outputs = opened.at([w.detach() for w in W]), by_hand(net, run, W, x)
     torch.testing.assert_close(other.forward(), outputs.detach())
     v = torch.randn(N, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    torch.testing.assert_close(other.gradients(v), list(torch.autograd.grad((outputs * v).sum(), W)))
+    torch.testing.assert_close(
+        other.gradients(v), list(torch.autograd.grad((outputs * v).sum(), W))
+    )
 
 
-@pytest.mark.parametrize("make", [lambda y: SquaredLoss(y, "sum"), lambda y: SquaredLoss(y, "mean"), CrossEntropyLoss])
+@pytest.mark.parametrize(
+    "make", [lambda y: SquaredLoss(y, "sum"), lambda y: SquaredLoss(y, "mean"), CrossEntropyLoss]
+)
 @pytest.mark.parametrize("batched", [False, True])
 def test_stochastic_descent_is_autograds(make, batched):
     d, eta, epochs, batch = 3, 0.05, 3, 3
     net, x = net_of(d), inputs()
-    y = torch.arange(N) % d if make is CrossEntropyLoss else torch.linspace(-1, 1, N * d).double().reshape(N, d)
+    y = (
+        torch.arange(N) % d
+        if make is CrossEntropyLoss
+        else torch.linspace(-1, 1, N * d).double().reshape(N, d)
+    )
     log = {"f": lambda run: run.predict(x)}
-    history = stochastic_gradient_descent(net, x, make(y), eta, epochs, batch=batch, seed=5, log=log, batched=batched)
+    history = stochastic_gradient_descent(
+        net, x, make(y), eta, epochs, batch=batch, seed=5, log=log, batched=batched
+    )
     for run in range(3):
         W = [w.clone().requires_grad_() for w in net.W[run]]
         losses = [reference(make, by_hand(net, run, W, x), y)]
@@ -118,8 +139,12 @@ def test_stochastic_descent_is_autograds(make, batched):
                 grads = torch.autograd.grad(value, W)
                 W = [(w - eta * g).detach().requires_grad_() for w, g in zip(W, grads, strict=True)]
             losses.append(reference(make, by_hand(net, run, W, x), y))
-        np.testing.assert_allclose(history.loss[run], [value.item() for value in losses], rtol=1e-10)
-        np.testing.assert_allclose(history.logs["f"][run, 0], by_hand(net, run, W, x).detach(), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(
+            history.loss[run], [value.item() for value in losses], rtol=1e-10
+        )
+        np.testing.assert_allclose(
+            history.logs["f"][run, 0], by_hand(net, run, W, x).detach(), rtol=1e-8, atol=1e-10
+        )
 
 
 def reference(make, u, y):
@@ -131,7 +156,9 @@ def reference(make, u, y):
 
 @pytest.mark.parametrize("runs_axis", [False, True])
 def test_exponential_loss_is_autograds(runs_axis):
-    u = torch.randn(2, N, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    u = torch.randn(
+        2, N, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
+    )
     y = torch.linspace(-1, 1, N, dtype=torch.float64)[:, None]
     y = torch.stack([y, 2 * y]) if runs_axis else y
     excess, derivative = ExponentialExcess(y, 0.3, runs_axis=runs_axis)(u.detach())
@@ -154,9 +181,13 @@ def test_bad_batches_are_refused():
 
 def test_a_diverged_stochastic_training_is_an_error_unless_it_is_asked_for():
     loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
-    with pytest.raises(TrainingDiverged, match=r"not finite after 30 epochs; lower eta \(1e\+100\)"):
+    with pytest.raises(
+        TrainingDiverged, match=r"not finite after 30 epochs; lower eta \(1e\+100\)"
+    ):
         stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0)
-    history = stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0, allow_divergence=True)
+    history = stochastic_gradient_descent(
+        net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0, allow_divergence=True
+    )
     assert history.diverged.all()
 
 
@@ -166,9 +197,14 @@ def test_keeping_the_first_layer_changes_no_number(batched):
     loss = CrossEntropyLoss(torch.arange(N) % 3)
     histories = []
     for keep_W1 in (False, True):
-        net = LeakyMLP(P, M, 3, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64)
+        net = LeakyMLP(
+            P, M, 3, L, alphas=ALPHAS, seeds=[4] * 3, keep_W1=keep_W1, dtype=torch.float64
+        )
         inputs = net.embed(x)
-        log = {"f": lambda run, inputs=inputs: run.predict(inputs), "W1": lambda run: run.weights[0]}
+        log = {
+            "f": lambda run, inputs=inputs: run.predict(inputs),
+            "W1": lambda run: run.weights[0],
+        }
         options = {"batch": 4, "seed": 2, "log": log, "batched": batched}
         histories.append(stochastic_gradient_descent(net, inputs, loss, 0.1, 5, **options))
     expected, direct = histories

@@ -1,4 +1,6 @@
-"""Tangent kernels of infinite width: residual, plain and gated nets, against wide nets and against each other."""
+"""Tangent kernels of infinite width: residual, plain and gated nets, against wide nets and against
+each other.
+"""
 
 import math
 
@@ -42,7 +44,9 @@ def error(make, expected, m, seeds=4):
 def test_wide_residual_nets_have_the_limit_kernel(depth, theta):
     x = inputs()
     expected = residual_ntk(x, depth, theta)
-    errors = [error(lambda m, s: residual_gram(m, depth, theta, x, s), expected, m) for m in (128, 1152)]
+    errors = [
+        error(lambda m, s: residual_gram(m, depth, theta, x, s), expected, m) for m in (128, 1152)
+    ]
     assert errors[1] < 0.12
     assert errors[1] < 0.6 * errors[0]  # a third, in the mean
 
@@ -52,7 +56,9 @@ def test_wide_residual_nets_have_the_limit_kernel(depth, theta):
 def test_wide_gated_nets_have_the_limit_kernel(kind, depth):
     x = inputs()
     expected = gated_ntk(x, depth, kind)
-    errors = [error(lambda m, s: gated_gram(kind, m, depth, x, s), expected, m) for m in (128, 1152)]
+    errors = [
+        error(lambda m, s: gated_gram(kind, m, depth, x, s), expected, m) for m in (128, 1152)
+    ]
     assert errors[1] < 0.2
     assert errors[1] < 0.8 * errors[0]
 
@@ -60,14 +66,20 @@ def test_wide_gated_nets_have_the_limit_kernel(kind, depth):
 @pytest.mark.parametrize("theta", [0.3, None])
 def test_the_diagonal_is_the_limit_of_the_gradient_norms(theta):
     x = torch.nn.functional.normalize(inputs(), dim=1)
-    expected = torch.full((6,), (frei2019.ref_gradient(np.arange(1, 7), 5, theta) ** 2).sum(), dtype=torch.float64)
+    expected = torch.full(
+        (6,), (frei2019.ref_gradient(np.arange(1, 7), 5, theta) ** 2).sum(), dtype=torch.float64
+    )
     torch.testing.assert_close(residual_ntk(x, 5, theta).diagonal(), expected, rtol=1e-13, atol=0)
 
 
 def test_a_plain_net_is_the_leaky_net_at_alpha_zero():
-    """f = v . relu(..) with |v|^2 = m, all layers trained, against T_L of `leaky_ntk` one layer deeper: T/2."""
+    """f = v . relu(..) with |v|^2 = m, all layers trained, against T_L of `leaky_ntk` one layer
+    deeper: T/2.
+    """
     x = inputs()
-    torch.testing.assert_close(residual_ntk(x, 3, None), leaky_ntk(x, 4, 0.0) / 2, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        residual_ntk(x, 3, None), leaky_ntk(x, 4, 0.0) / 2, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_gates_overlap_as_the_covariances_of_the_bounds_say():

@@ -27,7 +27,9 @@ def test_the_prediction_is_that_of_a_loop():
         losses.append(r.square().sum(1) / 2)
         last, change = change, change + eta * r @ cross.T
         r = r - eta * r @ gram
-    torch.testing.assert_close(linear_descent.predicted_loss(gram, residual, eta, 7), torch.stack(losses, 1))
+    torch.testing.assert_close(
+        linear_descent.predicted_loss(gram, residual, eta, 7), torch.stack(losses, 1)
+    )
     torch.testing.assert_close(linear_descent.predicted_change(gram, cross, residual, eta, 7), last)
 
 

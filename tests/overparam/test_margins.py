@@ -1,4 +1,6 @@
-"""Margins against duality, brute force over supports, sums neuron by neuron, and the closed form."""
+"""Margins against duality, brute force over supports, sums neuron by neuron, and the closed
+form.
+"""
 
 import itertools
 
@@ -16,12 +18,16 @@ def draw(*shape, seed=0):
 
 
 def nearest_by_brute_force(points):
-    """The least distance over all supports: the nearest point of the affine hull, where no weight is negative."""
+    """The least distance over all supports: the nearest point of the affine hull, where no weight
+    is negative.
+    """
     distances = []
     for size in range(1, len(points) + 1):
         for chosen in itertools.combinations(range(len(points)), size):
             rows = points[list(chosen)]
-            system = np.block([[rows @ rows.T, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+            system = np.block(
+                [[rows @ rows.T, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]]
+            )
             a = np.linalg.lstsq(system, np.append(np.zeros(size), 1.0), rcond=None)[0][:-1]
             if a.min() > -1e-12 and abs(a.sum() - 1) < 1e-9:
                 distances.append(np.linalg.norm(a @ rows))
@@ -40,7 +46,9 @@ def test_nearest_point_of_the_hull_is_that_of_all_supports(n, p, seed):
 
 
 def test_a_hull_around_the_origin_is_at_distance_zero():
-    assert margins.nearest_in_hull(np.array([[1.0, 0], [-1, 1], [-1, -1]]))[0] == pytest.approx(0, abs=1e-15)
+    assert margins.nearest_in_hull(np.array([[1.0, 0], [-1, 1], [-1, -1]]))[0] == pytest.approx(
+        0, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -64,16 +72,23 @@ def test_smallest_form_is_that_of_a_general_solver(rank):
     assert a @ Q @ a == pytest.approx(value, rel=1e-7, abs=1e-10)
     constraints = [LinearConstraint(np.ones(8), 8, 8)]
     options = {"jac": lambda a: 2 * Q @ a, "bounds": [(0, None)] * 8, "constraints": constraints}
-    general = minimize(lambda a: a @ Q @ a, np.ones(8), method="SLSQP", options={"ftol": 1e-14}, **options)
+    general = minimize(
+        lambda a: a @ Q @ a, np.ones(8), method="SLSQP", options={"ftol": 1e-14}, **options
+    )
     assert value == pytest.approx(general.fun, rel=1e-5, abs=1e-7)
-    assert (Q @ a).min() * 8 == pytest.approx(value, rel=1e-6, abs=1e-8)  # the gradient at a minimiser
+    assert (Q @ a).min() * 8 == pytest.approx(
+        value, rel=1e-6, abs=1e-8
+    )  # the gradient at a minimiser
 
 
 def test_pattern_form_is_the_sum_neuron_by_neuron():
     x, patterns = torch.from_numpy(draw(5, 7)), torch.from_numpy(draw(5, 7, seed=1) > 0)
     y, a = torch.tensor([1.0, -1, -1, 1, 1], dtype=torch.float64), np.array([0.2, 0.9, 0, 1, 0.4])
     by_hand = sum(
-        np.linalg.norm(sum(a[i] * y[i].item() * patterns[i, j].item() * x[i].numpy() for i in range(5)) / 5) ** 2
+        np.linalg.norm(
+            sum(a[i] * y[i].item() * patterns[i, j].item() * x[i].numpy() for i in range(5)) / 5
+        )
+        ** 2
         for j in range(7)
     )
     assert a @ margins.pattern_form(x, y, patterns) @ a == pytest.approx(by_hand, rel=1e-12)
@@ -85,7 +100,9 @@ def test_feature_margin_of_two_inputs_is_its_dual(seed):
     features, y = np.abs(draw(2, 30, seed=seed)), np.array([1.0, -1])
     margin, c = margins.feature_margin(features, y)
     dual = minimize_scalar(
-        lambda a: np.abs(np.array([a, a - 1]) @ features).mean(), bounds=(0, 1), options={"xatol": 1e-12}
+        lambda a: np.abs(np.array([a, a - 1]) @ features).mean(),
+        bounds=(0, 1),
+        options={"xatol": 1e-12},
     )
     assert margin == pytest.approx(dual.fun, rel=1e-6)
     assert abs(c).max() <= 1 + 1e-12

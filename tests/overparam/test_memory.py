@@ -1,4 +1,6 @@
-"""Memory: what may be used, what is held, and how many runs go at a time. Sizes are asked for, not taken."""
+"""Memory: what may be used, what is held, and how many runs go at a time. Sizes are asked for, not
+taken.
+"""
 
 import threading
 
@@ -32,19 +34,25 @@ def test_what_an_object_holds_is_counted_once():
     assert memory.held(one, but=[net]) == 20 + 12
 
 
-@pytest.mark.parametrize("make", [relu_gram, lambda x: leaky_ntk(x, 3, 0.5), lambda x: relu_cross_gram(x, x)])
+@pytest.mark.parametrize(
+    "make", [relu_gram, lambda x: leaky_ntk(x, 3, 0.5), lambda x: relu_cross_gram(x, x)]
+)
 def test_a_kernel_matrix_that_does_not_fit_says_so_before_it_starts(monkeypatch, make):
     x = torch.eye(300, 4, dtype=torch.float64) + 1
     x = x / x.norm(dim=1, keepdim=True)
     monkeypatch.setattr(settings, "memory_limit", 4 * 2**20)
-    with pytest.raises(MemoryExceeded, match=r"300 x 300 kernel matrix needs 7 MB, and 4 MB may be used.*_MEMORY"):
+    with pytest.raises(
+        MemoryExceeded, match=r"300 x 300 kernel matrix needs 7 MB, and 4 MB may be used.*_MEMORY"
+    ):
         make(x)
     monkeypatch.setattr(settings, "memory_limit", 10 * 2**20)
     assert make(x).shape == (300, 300)
 
 
 def training(runs=4, n=60, m=2000):
-    x = torch.nn.functional.normalize(torch.randn(n, 30, generator=torch.Generator().manual_seed(0)), dim=1)
+    x = torch.nn.functional.normalize(
+        torch.randn(n, 30, generator=torch.Generator().manual_seed(0)), dim=1
+    )
     net = TwoLayerReLU(30, m, 1.0, seeds=list(range(runs)))
     return net, x, SquaredLoss(torch.ones(n), "halfsum")
 
@@ -77,7 +85,9 @@ def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
     most.clear(), counts.clear()
     assert torch.equal(gradient_descent(net, x, loss, 0.1, 5).loss, expected)
     assert max(most) == 1
-    assert counts == [1] * 4 + [4]  # alone as well each has one thread, and afterwards all are there again
+    assert counts == [1] * 4 + [
+        4
+    ]  # alone as well each has one thread, and afterwards all are there again
     monkeypatch.setattr(memory, "budget", lambda device="cpu": each - 1)
     with pytest.raises(MemoryExceeded, match="a run needs"):
         gradient_descent(net, x, loss, 0.1, 5)

@@ -1,4 +1,6 @@
-"""The nets in plain torch: their sizes as the paper's tables have them, their functions, and their training."""
+"""The nets in plain torch: their sizes as the paper's tables have them, their functions, and their
+training.
+"""
 
 import dataclasses
 
@@ -38,7 +40,9 @@ def test_the_unit_and_its_derivative(alpha):
     x = torch.tensor([-2.0, 3.0], dtype=torch.float64, requires_grad=True)
     y = LeakyUnit(alpha)(x)
     norm = (1 + alpha**2) ** 0.5
-    torch.testing.assert_close(y.detach(), torch.tensor([-2 * alpha / norm, 3 / norm], dtype=torch.float64))
+    torch.testing.assert_close(
+        y.detach(), torch.tensor([-2 * alpha / norm, 3 / norm], dtype=torch.float64)
+    )
     (slope,) = torch.autograd.grad(y.sum(), x)
     torch.testing.assert_close(slope, torch.tensor([alpha / norm, 1 / norm], dtype=torch.float64))
 
@@ -46,7 +50,9 @@ def test_the_unit_and_its_derivative(alpha):
 def test_the_layers_have_the_announced_variances():
     head = LeakyLSTM(-1.0, 0, head=4000, fan="out").head
     assert head[0].weight.var().item() == pytest.approx(2 / 4000, rel=0.02)
-    assert LeakyLSTM(-1.0, 0, head=4000).head[0].weight.var().item() == pytest.approx(2 / 256, rel=0.02)
+    assert LeakyLSTM(-1.0, 0, head=4000).head[0].weight.var().item() == pytest.approx(
+        2 / 256, rel=0.02
+    )
     assert LeakyViT(-1.0, 0).head[2].weight.var().item() == pytest.approx(1 / 10, rel=0.02)
     with pytest.raises(ParameterError, match="fan"):
         LeakyLSTM(-1.0, 0, fan="up")
@@ -65,7 +71,9 @@ def test_attention_is_torchs():
     attention = LeakyViT(-1.0, 0, **SMALL_VIT).blocks[0].f
     x = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     parts = [p.reshape(2, 5, 2, 3).transpose(1, 2) for p in attention.qkv(x).chunk(3, -1)]
-    mixed = torch.nn.functional.scaled_dot_product_attention(*parts).transpose(1, 2).reshape(2, 5, 6)
+    mixed = (
+        torch.nn.functional.scaled_dot_product_attention(*parts).transpose(1, 2).reshape(2, 5, 6)
+    )
     torch.testing.assert_close(attention(x), attention.out(mixed))
 
 
@@ -95,7 +103,9 @@ def test_training_is_torchs_sgd():
         torch.testing.assert_close(course.states[3][name], expected)
 
 
-def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_is_read_back(tmp_path):
+def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_is_read_back(
+    tmp_path,
+):
     words = torch.randint(0, 20, (12, 5), generator=torch.Generator().manual_seed(0))
     labels = (torch.arange(12) % 2).double()
     loss = torch.nn.functional.binary_cross_entropy_with_logits
@@ -105,9 +115,13 @@ def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_
 
         def look():
             net.eval()
-            return {"errors": torch.stack([loss(net(words), labels), loss(net(words), labels)]).detach()}
+            return {
+                "errors": torch.stack([loss(net(words), labels), loss(net(words), labels)]).detach()
+            }
 
-        course = train(net, words, labels, RECIPE, at=at, seed=0, loss=loss, look=look, checkpoint=checkpoint)
+        course = train(
+            net, words, labels, RECIPE, at=at, seed=0, loss=loss, look=look, checkpoint=checkpoint
+        )
         return course.states[3]["errors"]
 
     first, often = trained([3], Checkpoint(tmp_path / "c")), trained([0, 1, 2, 3])
@@ -119,4 +133,11 @@ def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_
 def test_a_divergence_is_an_error():
     data = images(0)
     with pytest.raises(TrainingDiverged, match="epoch"):
-        train(build(-1.0, 0), data.x_train, data.y_train, dataclasses.replace(RECIPE, eta=1e9), at=[3], seed=0)
+        train(
+            build(-1.0, 0),
+            data.x_train,
+            data.y_train,
+            dataclasses.replace(RECIPE, eta=1e9),
+            at=[3],
+            seed=0,
+        )

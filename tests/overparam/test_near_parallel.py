@@ -1,4 +1,6 @@
-"""The numerics of the Gram matrix against high-precision arithmetic and cases with known answers."""
+"""The numerics of the Gram matrix against high-precision arithmetic and cases with known
+answers.
+"""
 
 import math
 
@@ -12,7 +14,9 @@ from overparam.theory.near_parallel import nearest_parallel, stable_relu_gram, t
 @pytest.fixture
 def x():
     generator = torch.Generator().manual_seed(0)
-    return torch.nn.functional.normalize(torch.randn(12, 5, generator=generator, dtype=torch.float64), dim=1)
+    return torch.nn.functional.normalize(
+        torch.randn(12, 5, generator=generator, dtype=torch.float64), dim=1
+    )
 
 
 def test_the_stable_gram_is_the_gram_and_keeps_what_arccos_loses(x):

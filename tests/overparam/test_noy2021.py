@@ -63,7 +63,10 @@ def targets(n=N, d=OUT):
 
 
 def diagonals(run, i):
-    return [torch.diag((run.h[0][i] > 0).double()), *(torch.diag(gate[i].double()) for gate in run.gates)]
+    return [
+        torch.diag((run.h[0][i] > 0).double()),
+        *(torch.diag(gate[i].double()) for gate in run.gates),
+    ]
 
 
 def formed(run, i, k):

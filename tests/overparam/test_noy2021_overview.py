@@ -16,10 +16,14 @@ def test_ten_lines_of_torch_are_the_librarys_net():
     page = {}
     torch.manual_seed(0)
     exec(compile(code, "site/papers/noy2021.md", "exec"), page)
-    assert page["grelu"](torch.ones(2, 3), *(page[name] for name in ("B", "C", "W", "Psi"))).shape == (2, 1)
+    assert page["grelu"](
+        torch.ones(2, 3), *(page[name] for name in ("B", "C", "W", "Psi"))
+    ).shape == (2, 1)
     for name, variance in (("B", 2), ("C", 2 / 3), ("W", 2 / 64), ("Psi", 2 / 64)):
         drawn = page[name]
-        entries = torch.cat([part.detach().flatten() for part in (drawn if isinstance(drawn, list) else [drawn])])
+        entries = torch.cat(
+            [part.detach().flatten() for part in (drawn if isinstance(drawn, list) else [drawn])]
+        )
         assert abs(entries.square().mean().item() / variance - 1) < 5 / len(entries) ** 0.5
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(7, 5, generator=generator, dtype=torch.float64)
@@ -32,6 +36,8 @@ def test_ten_lines_of_torch_are_the_librarys_net():
     torch.testing.assert_close(outputs, net.descent(x, 0).forward())
     slopes = torch.autograd.grad((outputs - y).square().sum() / 2, W)
     log = {"W": lambda run: torch.stack(run.W, -3)}
-    trained = gradient_descent(net, x, RegressionLoss(y, "halfsum"), 1e-3, 1, log=log).logs["W"][0, 0]
+    trained = gradient_descent(net, x, RegressionLoss(y, "halfsum"), 1e-3, 1, log=log).logs["W"][
+        0, 0
+    ]
     moved = torch.stack([w.detach() - 1e-3 * slope for w, slope in zip(W, slopes, strict=True)])
     torch.testing.assert_close(trained, moved)

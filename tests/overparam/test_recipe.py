@@ -1,4 +1,6 @@
-"""Nets and training of the landscape figures: the sizes of the cited code, torch's own optimizer, resuming."""
+"""Nets and training of the landscape figures: the sizes of the cited code, torch's own optimizer,
+resuming.
+"""
 
 import copy
 
@@ -12,7 +14,10 @@ from overparam.training.autograd import Recipe, augmented, error, train
 from overparam.training.checkpoints import Checkpoint
 
 SMALL = {"shape": (1, 8, 8), "classes": 4}
-SCALE = (torch.full((1, 1, 1), 0.5, dtype=torch.float64), torch.full((1, 1, 1), 0.25, dtype=torch.float64))
+SCALE = (
+    torch.full((1, 1, 1), 0.5, dtype=torch.float64),
+    torch.full((1, 1, 1), 0.25, dtype=torch.float64),
+)
 SHORT = Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=5e-4, padding=1, flip=True)
 
 
@@ -56,11 +61,15 @@ def test_windows_and_mirror_images():
 
 def images(n=10):
     draw = torch.Generator().manual_seed(3)
-    return torch.rand(n, 1, 8, 8, generator=draw, dtype=torch.float64), torch.randint(0, 4, (n,), generator=draw)
+    return torch.rand(n, 1, 8, 8, generator=draw, dtype=torch.float64), torch.randint(
+        0, 4, (n,), generator=draw
+    )
 
 
 def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
-    """Without augmentation, batch by batch in the order of seed and epoch; step sizes by torch's own scheduler."""
+    """Without augmentation, batch by batch in the order of seed and epoch; step sizes by torch's
+    own scheduler.
+    """
     (x, y), recipe = images(), Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=0.01)
     net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)
     other = copy.deepcopy(net)
@@ -81,19 +90,47 @@ def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
 
 def test_a_training_resumes_to_the_bit(tmp_path, monkeypatch):
     x, y = images()
-    whole = train(cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0)
+    whole = train(
+        cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0),
+        x,
+        y,
+        SHORT,
+        scale=SCALE,
+        at=[0, 1, 4],
+        seed=0,
+    )
     saved = Checkpoint(tmp_path / "run", every=0.0)
     monkeypatch.setattr(Recipe, "step_size", stop_in(3))
     with pytest.raises(KeyboardInterrupt):
-        train(cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
-              checkpoint=saved)  # fmt: skip
+        train(
+            cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0),
+            x,
+            y,
+            SHORT,
+            scale=SCALE,
+            at=[0, 1, 4],
+            seed=0,
+            checkpoint=saved,
+        )
     monkeypatch.undo()
     for _ in range(2):  # the second time it is only read
-        again = train(cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0), x, y, SHORT, scale=SCALE, at=[0, 1, 4], seed=0,
-                      checkpoint=saved)  # fmt: skip
+        again = train(
+            cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0),
+            x,
+            y,
+            SHORT,
+            scale=SCALE,
+            at=[0, 1, 4],
+            seed=0,
+            checkpoint=saved,
+        )
         assert torch.equal(again.loss, whole.loss)
         assert sorted(again.states) == [0, 1, 4]
-        assert all(torch.equal(again.states[e][k], t) for e, state in whole.states.items() for k, t in state.items())
+        assert all(
+            torch.equal(again.states[e][k], t)
+            for e, state in whole.states.items()
+            for k, t in state.items()
+        )
 
 
 def stop_in(epoch):
@@ -123,4 +160,6 @@ def test_the_error_is_that_of_the_net_in_evaluation():
     course = train(net, x, y, SHORT, scale=SCALE, at=[2, 4], seed=0)
     found = error(net, course.states[2], x, y, scale=SCALE, chunk=3)
     net.load_state_dict(course.states[2])
-    assert found == pytest.approx((net.eval()((x - 0.5) / 0.25).argmax(1) != y).double().mean().item())
+    assert found == pytest.approx(
+        (net.eval()((x - 0.5) / 0.25).argmax(1) != y).double().mean().item()
+    )

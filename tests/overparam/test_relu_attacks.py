@@ -1,4 +1,6 @@
-"""Attacks on deep ReLU nets: against brute force at tiny sizes, autograd at the changed weights, and closed forms."""
+"""Attacks on deep ReLU nets: against brute force at tiny sizes, autograd at the changed weights,
+and closed forms.
+"""
 
 import itertools
 
@@ -17,9 +19,14 @@ X = load("sphere", n_train=2, n_test=0, d=P, seed=2).x_train
 OMEGAS = [0.05, 0.4]
 LAST = [attacks.flip_last, attacks.grad_last, attacks.kernel_last, attacks.output_last]
 ALL = [
-    *LAST, attacks.flip_all, attacks.output_all, attacks.amplify, attacks.aligned_flip, attacks.gradient,
+    *LAST,
+    attacks.flip_all,
+    attacks.output_all,
+    attacks.amplify,
+    attacks.aligned_flip,
+    attacks.gradient,
     attacks.stretch,
-]  # fmt: skip
+]
 
 
 def start_of(seed=0, tau=None, m=M, depth=L):
@@ -40,7 +47,10 @@ def test_responses_are_those_of_the_net_with_changed_matrices(make, tau):
     attack, net = of(make, start, OMEGAS), start.net
     found = attack.responses()
     for t, i in itertools.product(range(len(OMEGAS)), range(len(X))):
-        changes = [torch.zeros_like(w) if v is None else _rank_one(v[t, i], h[t, i]) for w, v, h in _layers(attack)]
+        changes = [
+            torch.zeros_like(w) if v is None else _rank_one(v[t, i], h[t, i])
+            for w, v, h in _layers(attack)
+        ]
         other = net.with_weights([w + c for w, c in zip(net.W, changes, strict=True)])
         x = X[i : i + 1]
         (g, h), (g0, h0) = other.forward(x), net.forward(x)
@@ -48,11 +58,16 @@ def test_responses_are_those_of_the_net_with_changed_matrices(make, tau):
         linear = torch.cat(J0).flatten() @ torch.cat(changes).flatten()
         expected = {
             "norm": max(torch.linalg.matrix_norm(c, 2) for c in changes),
-            "flips": torch.stack([((a >= 0) != (b >= 0)).double().mean() for a, b in zip(g, g0, strict=True)]),
-            "flipped": torch.stack([(a * ((a >= 0) != (b >= 0))).norm() for a, b in zip(g, g0, strict=True)]),
+            "flips": torch.stack(
+                [((a >= 0) != (b >= 0)).double().mean() for a, b in zip(g, g0, strict=True)]
+            ),
+            "flipped": torch.stack(
+                [(a * ((a >= 0) != (b >= 0))).norm() for a, b in zip(g, g0, strict=True)]
+            ),
             "pre": torch.stack([(a - b).norm() for a, b in zip(g, g0, strict=True)]),
             "hidden": torch.stack([(a - b).norm() for a, b in zip(h[1:], h0[1:], strict=True)]),
-            "gradient": torch.cat([a - b for a, b in zip(J, J0, strict=True)]).norm() / torch.cat(J0).norm(),
+            "gradient": torch.cat([a - b for a, b in zip(J, J0, strict=True)]).norm()
+            / torch.cat(J0).norm(),
             "gradient last": (J[-1] - J0[-1]).norm() / J0[-1].norm(),
             "output": ((other.outputs(x) - net.outputs(x))[0, 1] - linear).abs(),
             "kernel": (torch.cat(J).square().sum() / torch.cat(J0).square().sum() - 1).abs(),
@@ -60,7 +75,9 @@ def test_responses_are_those_of_the_net_with_changed_matrices(make, tau):
         }
         assert set(found) == set(expected)
         for name, value in expected.items():
-            torch.testing.assert_close(found[name][t, i], value, msg=lambda text, name=name: f"{name}: {text}")
+            torch.testing.assert_close(
+                found[name][t, i], value, msg=lambda text, name=name: f"{name}: {text}"
+            )
 
 
 @pytest.mark.parametrize("tau", [None, 0.4])
@@ -69,7 +86,10 @@ def test_the_kernel_of_two_inputs_is_that_of_the_net_changed_for_the_first(make,
     start = start_of(1, tau)
     attack, net = make(start, OMEGAS), start.net
     for t, (i, k) in itertools.product(range(len(OMEGAS)), ((0, 1), (1, 0), (1, 1))):
-        changes = [torch.zeros_like(w) if v is None else _rank_one(v[t, i], h[t, i]) for w, v, h in _layers(attack)]
+        changes = [
+            torch.zeros_like(w) if v is None else _rank_one(v[t, i], h[t, i])
+            for w, v, h in _layers(attack)
+        ]
         other = net.with_weights([w + c for w, c in zip(net.W, changes, strict=True)])
         K, K0 = other.grams(X, 1).sum(0), net.grams(X, 1).sum(0)
         expected = (K[i, k] - K0[i, k]).abs() / (K0[i, i] * K0[k, k]).sqrt()
@@ -93,7 +113,9 @@ def _gradient(net, x):
 @pytest.mark.parametrize("make", [*ALL, attacks.random])
 def test_no_attack_goes_beyond_its_radius(make):
     norms = of(make, start_of(4, m=200), OMEGAS).norms()
-    limit = 1.2 if make is attacks.random else 1 + 1e-12  # Gaussian matrices have that norm in the limit
+    limit = (
+        1.2 if make is attacks.random else 1 + 1e-12
+    )  # Gaussian matrices have that norm in the limit
     assert (norms <= limit * torch.tensor(OMEGAS)[:, None]).all()
 
 
@@ -131,7 +153,9 @@ def test_the_output_attack_is_a_maximum_over_all_vectors():
     g, b, h = start.g[-1][0], start.back[-1][0], start.h[-2][0]
     omega = 0.5
     found = attacks.output_last(start, [omega]).responses()["output"][0, 0]
-    v = torch.randn(2000, M, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    v = torch.randn(
+        2000, M, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    ).requires_grad_()
     optimizer = torch.optim.Adam([v], lr=0.05)
     for _ in range(200):
         optimizer.zero_grad()
@@ -146,7 +170,9 @@ def test_the_output_attack_is_a_maximum_over_all_vectors():
 def test_the_pull_is_autograds_jacobian():
     start = start_of(2, tau=0.5)
     attack = attacks.output_all(start, OMEGAS)
-    q = torch.randn(attack.g[-1].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    q = torch.randn(
+        attack.g[-1].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     pulls = attack.pull(q)
     v = [part[1, 0].clone().requires_grad_() for part in attack.v]
     W = [w + _rank_one(part[1, 0], h[1, 0]) for w, part, h in _layers(attack)]
@@ -174,9 +200,15 @@ def test_wide_layers_reach_the_closed_forms():
     of_ = lambda make, name: make(start, omegas).responses()[name][:, 0].numpy()  # noqa: E731
     flips = attacks.flip_last(start, omegas).responses()["flips"][:, 0, 0].numpy()
     assert flips * m == pytest.approx(limits.sign_changes_onelayer(m, omegas), rel=0.03)
-    assert of_(attacks.grad_last, "gradient") == pytest.approx(limits.thm5a_onelayer(omegas), rel=0.03)
-    assert of_(attacks.output_last, "output") == pytest.approx(scale * limits.thm5b_onelayer(omegas, m, 1), rel=0.05)
-    assert of_(attacks.kernel_last, "kernel") == pytest.approx(limits.thm5c_onelayer(omegas), rel=0.05)
+    assert of_(attacks.grad_last, "gradient") == pytest.approx(
+        limits.thm5a_onelayer(omegas), rel=0.03
+    )
+    assert of_(attacks.output_last, "output") == pytest.approx(
+        scale * limits.thm5b_onelayer(omegas, m, 1), rel=0.05
+    )
+    assert of_(attacks.kernel_last, "kernel") == pytest.approx(
+        limits.thm5c_onelayer(omegas), rel=0.05
+    )
     moved = attacks.random(start, omegas, seed=2).responses()["flips"][:, 0, 0].numpy()
     expected = limits.sign_changes_random(m, omegas)
     assert (np.abs(moved * m - expected) < 4 * np.sqrt(expected)).all()

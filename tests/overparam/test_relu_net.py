@@ -1,4 +1,6 @@
-"""The deep ReLU net of Allen-Zhu et al. 2019, its residual form and its training, against autograd."""
+"""The deep ReLU net of Allen-Zhu et al. 2019, its residual form and its training, against
+autograd.
+"""
 
 import math
 
@@ -61,7 +63,12 @@ def test_the_kernel_is_that_of_single_gradients(tau):
 
 def test_entries_have_the_papers_variances_and_layers_their_own_streams():
     net = ReLUNet(40, 400, 50, 2, seed=0)
-    for matrix, variance in [(net.A, 2 / 400), (net.W[0], 2 / 400), (net.W[1], 2 / 400), (net.B, 1 / 50)]:
+    for matrix, variance in [
+        (net.A, 2 / 400),
+        (net.W[0], 2 / 400),
+        (net.W[1], 2 / 400),
+        (net.B, 1 / 50),
+    ]:
         error = 6 * math.sqrt(2 / matrix.numel())
         assert matrix.square().mean().item() == pytest.approx(variance, rel=error)
     assert abs(torch.corrcoef(torch.stack([w.flatten() for w in net.W]))[0, 1]) < 6 / 400
@@ -79,17 +86,23 @@ def test_a_wide_layer_has_the_law_of_the_net():
     for wide, narrow in ((h0, h_net), (g, g_net)):
         torch.testing.assert_close(wide @ wide.T, narrow @ narrow.T, atol=0.2, rtol=0)
     torch.testing.assert_close(g @ g.T, 2 * h0 @ h0.T, atol=0.03, rtol=0)
-    assert torch.equal(WideLayer(100, seed=5).forward(x)[0][0], WideLayer(100, seed=5).forward(x)[0][0])
+    assert torch.equal(
+        WideLayer(100, seed=5).forward(x)[0][0], WideLayer(100, seed=5).forward(x)[0][0]
+    )
 
 
 def test_a_singular_gram_matrix_has_a_root():
-    h = torch.randn(2, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)[[0, 1, 0]]
+    h = torch.randn(2, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)[
+        [0, 1, 0]
+    ]
     C = gram_root(h)
     torch.testing.assert_close(C @ C.T, h @ h.T)
 
 
 def weights_of(run, depth):
-    """W_1..W_L of a run in training; for L = 1 the smallest W_1 that gives the drawn pre-activations."""
+    """W_1..W_L of a run in training; for L = 1 the smallest W_1 that gives the drawn
+    pre-activations.
+    """
     first = (torch.linalg.pinv(run.h0) @ run.first).T if depth == 1 else run.start.W[0]
     return [first + run.P.T @ run.h0[: run.n], *run.W]
 
@@ -128,14 +141,20 @@ def test_training_is_autograds_gradient_descent(depth, tau, batched):
         at = {name: values[run, 0] for name, values in history.logs.items()}
         torch.testing.assert_close(at["everywhere"], now.outputs(everyone))
         changes = [w.detach() - w0 for w, w0 in zip(W, start, strict=True)]
-        norms = torch.stack([torch.stack([c.norm(), torch.linalg.matrix_norm(c, 2)]) for c in changes])
+        norms = torch.stack(
+            [torch.stack([c.norm(), torch.linalg.matrix_norm(c, 2)]) for c in changes]
+        )
         torch.testing.assert_close(at["movement"][:, 0], norms[:, 0])
         torch.testing.assert_close(at["movement"][:, 1], norms[:, 1], rtol=1e-3, atol=0)
         assert (at["movement"][:, 1] <= norms[:, 1] * (1 + 1e-9)).all()
-        norms = torch.stack([torch.stack([g.norm(), torch.linalg.matrix_norm(g, 2)]) for g in grads])
+        norms = torch.stack(
+            [torch.stack([g.norm(), torch.linalg.matrix_norm(g, 2)]) for g in grads]
+        )
         torch.testing.assert_close(at["gradient"], norms)
         pairs = zip(now.forward(X.x_train)[0], before.forward(X.x_train)[0], strict=True)
-        torch.testing.assert_close(at["flips"], torch.stack([((a >= 0) != (b >= 0)).double().mean() for a, b in pairs]))
+        torch.testing.assert_close(
+            at["flips"], torch.stack([((a >= 0) != (b >= 0)).double().mean() for a, b in pairs])
+        )
         _check_ntk(at["ntk"], now, before, changes, everyone)
 
 
@@ -151,7 +170,9 @@ def _check_ntk(ntk, now, before, changes, x):
     torch.testing.assert_close(ntk[:, 1], J0 @ torch.cat([change.flatten() for change in changes]))
     torch.testing.assert_close(ntk[:, 2], (J - J0).norm(dim=1) / J0.norm(dim=1))
     sizes = J0.norm(dim=1)
-    torch.testing.assert_close(ntk[:, 3], ((J @ J.T - J0 @ J0.T).abs() / torch.outer(sizes, sizes)).amax(1))
+    torch.testing.assert_close(
+        ntk[:, 3], ((J @ J.T - J0 @ J0.T).abs() / torch.outer(sizes, sizes)).amax(1)
+    )
 
 
 def test_some_of_the_rows_move_the_weights_as_their_gradient_does():

@@ -1,4 +1,6 @@
-"""The residual net, its gradients and its neighbourhood against autograd, finite differences and brute force."""
+"""The residual net, its gradients and its neighbourhood against autograd, finite differences and
+brute force.
+"""
 
 import itertools
 
@@ -52,7 +54,9 @@ def test_input_jacobian_norms_are_those_of_autograds_jacobian(rule):
     net, x = net_of(rule), inputs(n=3)
     norms = net.input_jacobian_norms(net.forward(x)[1])
     for i, layer in itertools.product(range(3), range(DEPTH + 1)):
-        J = torch.autograd.functional.jacobian(lambda point, layer=layer: net.forward(point[None])[0][layer][0], x[i])
+        J = torch.autograd.functional.jacobian(
+            lambda point, layer=layer: net.forward(point[None])[0][layer][0], x[i]
+        )
         torch.testing.assert_close(norms[i, layer], torch.linalg.matrix_norm(J, 2))
 
 
@@ -61,9 +65,19 @@ def test_input_jacobian_norms_are_those_of_autograds_jacobian(rule):
 def test_training_is_autograds_gradient_descent(rule, batched):
     x, y, eta, steps = inputs(), torch.tensor([1.0, -1, 1, 1, -1, -1], dtype=torch.float64), 0.05, 7
     nets = ResidualRuns(D, M, DEPTH, theta_of(rule, DEPTH), seeds=[4, 5])
-    log = {"distance": lambda run: run.distances(), "gradients": lambda run: run.gradient_norms(LogisticLoss(y))}
+    log = {
+        "distance": lambda run: run.distances(),
+        "gradients": lambda run: run.gradient_norms(LogisticLoss(y)),
+    }
     history = gradient_descent(
-        nets, x, LogisticLoss(y), eta, steps, log=log, at={"distance": [0, steps], "gradients": [3]}, batched=batched
+        nets,
+        x,
+        LogisticLoss(y),
+        eta,
+        steps,
+        log=log,
+        at={"distance": [0, steps], "gradients": [3]},
+        batched=batched,
     )
     for run, seed in enumerate((4, 5)):
         start = net_of(rule, seed).W
@@ -85,7 +99,8 @@ def test_training_is_autograds_gradient_descent(rule, batched):
 
 
 def test_logistic_loss_and_surrogate_against_the_plain_formulas():
-    y, u = torch.tensor([1.0, -1, 1], dtype=torch.float64), torch.tensor([0.3, 2.0, -800.0], dtype=torch.float64)
+    y = torch.tensor([1.0, -1, 1], dtype=torch.float64)
+    u = torch.tensor([0.3, 2.0, -800.0], dtype=torch.float64)
     value, derivative = LogisticLoss(y)(u)
     assert value.item() == pytest.approx((np.log1p(np.exp(-0.3)) + np.log1p(np.exp(2.0)) + 800) / 3)
     expected = [-1 / (1 + np.exp(0.3)) / 3, 1 / (1 + np.exp(-2.0)) / 3, -1 / 3]
@@ -99,7 +114,9 @@ def test_logistic_loss_and_surrogate_against_the_plain_formulas():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("L", [1, 6])
 def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
-    """Root mean squares over inputs and nets; at m = 1500 what is left is noise of a few percent."""
+    """Root mean squares over inputs and nets; at m = 1500 what is left is noise of a few
+    percent.
+    """
     x, squares = inputs(8), []
     for seed in range(4):
         net = net_of(rule, seed, m=1500, L=L)
@@ -107,4 +124,6 @@ def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
         pairs = zip([x, *activations[:-1]], net.sensitivities(patterns), strict=True)
         squares.append([(a.square().sum(-1) * b.square().sum(-1)).mean() for a, b in pairs])
     measured = np.sqrt(np.mean(squares, axis=0) / 1500)
-    np.testing.assert_allclose(measured, frei2019.ref_gradient(np.arange(1, L + 2), L, net.theta), rtol=0.06)
+    np.testing.assert_allclose(
+        measured, frei2019.ref_gradient(np.arange(1, L + 2), L, net.theta), rtol=0.06
+    )

@@ -1,4 +1,6 @@
-"""Responses to changed inputs and weights against nets that are really changed, brute force and Monte Carlo."""
+"""Responses to changed inputs and weights against nets that are really changed, brute force and
+Monte Carlo.
+"""
 
 import itertools
 
@@ -36,11 +38,15 @@ def test_partners_are_on_the_sphere_at_the_distances():
 
 
 def compared(net, other, x):
-    """Shares of patterns that differ, |x_l' - x_l| and the sums of Lemma B.4, of two nets at inputs x."""
+    """Shares of patterns that differ, |x_l' - x_l| and the sums of Lemma B.4, of two nets at inputs
+    x.
+    """
     (a, A), (b, B) = net.forward(x), other.forward(x)
     flipped = torch.stack([(p != q).double().mean(-1) for p, q in zip(A, B, strict=True)], -1)
     shifts = torch.stack([(p - q).norm(dim=-1) for p, q in zip(a, b, strict=True)], -1)
-    first, *middle, last = (torch.linalg.norm(p - q, 2).item() for p, q in zip(other.W, net.W, strict=True))
+    first, *middle, last = (
+        torch.linalg.norm(p - q, 2).item() for p, q in zip(other.W, net.W, strict=True)
+    )
     sums = first + (net.theta or 1) * np.cumsum([0, *middle])
     return flipped, shifts, np.array([*sums, sums[-1] + last])
 
@@ -50,7 +56,9 @@ def linear_change(net, x, changes):
     W = [w.clone().requires_grad_() for w in net.W]
     f = net.with_weights(W).outputs(x)
     grads = [torch.autograd.grad(f_i, W, retain_graph=True) for f_i in f]
-    return torch.stack([sum((g * c).sum() for g, c in zip(row, changes, strict=True)) for row in grads])
+    return torch.stack(
+        [sum((g * c).sum() for g, c in zip(row, changes, strict=True)) for row in grads]
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -78,7 +86,9 @@ def test_along_a_direction_is_the_changed_net(rule, kind):
 
 
 def flipped_by_hand(net, x, tau):
-    """The net whose patterns at one input x (d,) are flipped layer by layer, each by a matrix of rank one."""
+    """The net whose patterns at one input x (d,) are flipped layer by layer, each by a matrix of
+    rank one.
+    """
     _, start = net.forward(x.unsqueeze(0))
     W, h = [], x
     for l, weights in enumerate(net.W):
@@ -109,20 +119,30 @@ def test_a_flip_attack_is_the_changed_net_at_every_radius_and_input(rule):
         assert max((a - b).norm() for a, b in zip(other.W, net.W, strict=True)) <= tau * (1 + 1e-12)
         patterns, v = other.forward(point)[1], net.v.unsqueeze(0)
         for l, g in vectors.items():
-            torch.testing.assert_close(g[t, i], other.product_transposed(patterns, l, DEPTH + 1, v)[0])
+            torch.testing.assert_close(
+                g[t, i], other.product_transposed(patterns, l, DEPTH + 1, v)[0]
+            )
 
 
 def test_flipping_reaches_the_closed_form_for_the_largest_share():
-    """Against `ref_flip`, which is derived from the density of Gaussian pre-activations, in the first layer."""
+    """Against `ref_flip`, which is derived from the density of Gaussian pre-activations, in the
+    first layer.
+    """
     taus = [0.05, 0.2]
-    shares = FlipAttack(net_of("1/L", m=2000, L=1), inputs(8), taus).responses()["flips"][..., 0].mean(1)
+    shares = (
+        FlipAttack(net_of("1/L", m=2000, L=1), inputs(8), taus).responses()["flips"][..., 0].mean(1)
+    )
     np.testing.assert_allclose(shares, frei2019.ref_flip(np.array(taus)), rtol=0.06)
 
 
 def farthest(net, x):
-    """An upper bound for small tau on |x_{L+1}' - x_{L+1}|/tau at one input x (d,): each layer's own largest."""
+    """An upper bound for small tau on |x_{L+1}' - x_{L+1}|/tau at one input x (d,): each layer's
+    own largest.
+    """
     activations, patterns = net.forward(x.unsqueeze(0))
-    inputs, J, total = [x, *(h[0] for h in activations)], torch.eye(net.v.shape[0], dtype=x.dtype), 0
+    inputs = [x, *(h[0] for h in activations)]
+    J = torch.eye(net.v.shape[0], dtype=x.dtype)
+    total = 0
     for l in reversed(range(net.L + 1)):
         J_z = J * patterns[l][0]
         total += (net.theta if net.skips(l) else 1) * inputs[l].norm() * torch.linalg.norm(J_z, 2)
@@ -149,7 +169,10 @@ def test_a_stretched_net_moves_nearly_as_far_as_a_net_of_its_radius_can(rule):
 def test_sparse_suprema_are_those_of_all_supports():
     g = torch.tensor([[0.3, -2.0, 0.7, 1.1], [0.1, 0.2, -0.3, 0.0]], dtype=torch.float64)
     for column, s in enumerate((1, 2, 4)):
-        best = [max(row[list(support)].norm() for support in itertools.combinations(range(4), s)) for row in g]
+        best = [
+            max(row[list(support)].norm() for support in itertools.combinations(range(4), s))
+            for row in g
+        ]
         torch.testing.assert_close(near.sparse_suprema(g, [1, 2, 4])[:, column], torch.stack(best))
 
 
@@ -159,7 +182,9 @@ def test_backward_sparse_limit_is_the_supremum_for_a_gaussian_vector():
     expected = backward_sparse_limit(np.array(sparsities), m)
     np.testing.assert_allclose(near.sparse_suprema(g, sparsities), expected, rtol=5e-3)
     assert backward_sparse_limit(0, m) == pytest.approx(0, abs=1e-9)
-    assert backward_sparse_limit(1e-3 * 1e12, 1e12) == pytest.approx((1e9 * 2 * np.log(1e3)) ** 0.5, rel=0.1)
+    assert backward_sparse_limit(1e-3 * 1e12, 1e12) == pytest.approx(
+        (1e9 * 2 * np.log(1e3)) ** 0.5, rel=0.1
+    )
     with pytest.raises(ParameterError, match="at most m"):
         backward_sparse_limit(11, 10)
 
@@ -167,7 +192,9 @@ def test_backward_sparse_limit_is_the_supremum_for_a_gaussian_vector():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("first", [1, DEPTH + 1])
 def test_what_mirrored_nets_bend_is_that_of_the_changed_net(rule, first):
-    """Layer by layer by hand, with derivatives by autograd; in the last layer each mirrored z_j bends f by |z_j|."""
+    """Layer by layer by hand, with derivatives by autograd; in the last layer each mirrored z_j
+    bends f by |z_j|.
+    """
     net, x = net_of(rule, m=100), inputs(3)
     residuals, h = near.mirrored(net, x, TAUS, first)
     for (t, tau), i in itertools.product(enumerate(TAUS), range(3)):
@@ -176,7 +203,9 @@ def test_what_mirrored_nets_bend_is_that_of_the_changed_net(rule, first):
             start = net.forward(point)[0][l].requires_grad_()
             b = torch.autograd.grad(_from_layer(net, start, l), start)[0][0]
             z = below @ W
-            order, budget, delta = (z.abs() / b).argsort(), (tau * below.norm()) ** 2, torch.zeros_like(z)
+            order = (z.abs() / b).argsort()
+            budget = (tau * below.norm()) ** 2
+            delta = torch.zeros_like(z)
             for j in [j for j in order if b[j] > 0 and l + 1 >= first]:
                 budget = budget - 4 * z[j] ** 2
                 if budget < 0:
@@ -205,8 +234,12 @@ def _from_layer(net, h, l):
 @pytest.mark.parametrize("rule", RULES)
 def test_complexities_of_many_signs_are_the_norms_of_their_gradients(rule):
     net, x = net_of(rule), inputs()
-    signs = torch.tensor([[1.0, -1, -1, 1, 1, -1], [1, 1, 1, 1, 1, 1], [-1, 1, 1, 1, -1, -1]], dtype=torch.float64)
-    expected = torch.stack([torch.stack([g.norm() for g in net.gradients(x, xi)]) for xi in signs]) / 6
+    signs = torch.tensor(
+        [[1.0, -1, -1, 1, 1, -1], [1, 1, 1, 1, 1, 1], [-1, 1, 1, 1, -1, -1]], dtype=torch.float64
+    )
+    expected = (
+        torch.stack([torch.stack([g.norm() for g in net.gradients(x, xi)]) for xi in signs]) / 6
+    )
     torch.testing.assert_close(near.linear_complexities(net, x, signs), expected)
 
 
@@ -219,8 +252,12 @@ def test_the_wide_limit_of_norms_and_jacobians(theta_L):
     limit = frei2019.ref_norm_wide(net.theta, L)
     ratio = (activations[L - 1].norm(dim=1) / activations[0].norm(dim=1)).mean().item()
     assert ratio == pytest.approx(limit, rel=0.03)
-    assert net.input_jacobian_norms(patterns)[:, L - 1].mean().item() == pytest.approx(limit, rel=0.06)
+    assert net.input_jacobian_norms(patterns)[:, L - 1].mean().item() == pytest.approx(
+        limit, rel=0.06
+    )
     small = np.array([0.5, 1.0])
     expected = frei2019.ref_norm(small / 5000, 5001)
     np.testing.assert_allclose(frei2019.ref_norm_wide(small / 5000, 5001), expected, rtol=1e-4)
-    assert frei2019.ref_norm_wide(0.3, np.array([1, 2])).tolist() == pytest.approx([1, (1.09 + 0.6 / np.pi) ** 0.5])
+    assert frei2019.ref_norm_wide(0.3, np.array([1, 2])).tolist() == pytest.approx(
+        [1, (1.09 + 0.6 / np.pi) ** 0.5]
+    )

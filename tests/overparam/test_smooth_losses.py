@@ -49,7 +49,12 @@ def test_subsets_are_uniform_and_a_function_of_the_step():
 
 def test_subset_descent_resumes_to_the_bit(tmp_path):
     loss, saved = SquaredLoss(Y, "halfsum"), Checkpoint(tmp_path / "sgd", every=0.0)
-    run = lambda checkpoint: subset_descent(nets(), DATA.x_train, loss, 0.02, 8, batch=2, seed=0, checkpoint=checkpoint)  # noqa: E731
+
+    def run(checkpoint):
+        return subset_descent(
+            nets(), DATA.x_train, loss, 0.02, 8, batch=2, seed=0, checkpoint=checkpoint
+        )
+
     whole = run(None)
 
     class Stop(Exception):
@@ -70,7 +75,9 @@ def test_bad_batches_are_refused():
     with pytest.raises(ParameterError, match="batch at most 6"):
         subset_descent(nets(), DATA.x_train, SquaredLoss(Y, "halfsum"), 0.1, 3, batch=7, seed=0)
     with pytest.raises(ParameterError, match="at must lie"):
-        subset_descent(nets(), DATA.x_train, SquaredLoss(Y, "halfsum"), 0.1, 3, batch=2, seed=0, at=[5])
+        subset_descent(
+            nets(), DATA.x_train, SquaredLoss(Y, "halfsum"), 0.1, 3, batch=2, seed=0, at=[5]
+        )
 
 
 def test_rates_of_exact_curves():
@@ -93,8 +100,12 @@ def test_a_line_has_scipys_slope_and_fit():
 
     x, y = np.random.default_rng(0).normal(size=(2, 20))
     expected = linregress(x, y)
-    assert fits.line(x, y) == pytest.approx((expected.slope, expected.intercept, expected.rvalue**2))
+    assert fits.line(x, y) == pytest.approx(
+        (expected.slope, expected.intercept, expected.rvalue**2)
+    )
     y[3] = np.nan
     expected = linregress(np.delete(x, 3), np.delete(y, 3))
-    assert fits.line(x, y) == pytest.approx((expected.slope, expected.intercept, expected.rvalue**2))
+    assert fits.line(x, y) == pytest.approx(
+        (expected.slope, expected.intercept, expected.rvalue**2)
+    )
     assert np.isnan(fits.line([1, 1, 1], [1, 2, 3])[0])

@@ -1,4 +1,6 @@
-"""The nets and optimizers that the guide to alpha shows, taken from its page, against torch modules with autograd."""
+"""The nets and optimizers that the guide to alpha shows, taken from its page, against torch modules
+with autograd.
+"""
 
 from types import SimpleNamespace
 
@@ -19,9 +21,23 @@ SEEDS, ALPHAS, ETAS = [3, 8], [-1.0, 0.5], [0.02, 0.1]
 def page():
     """What the page's cells define, for float64 and the sizes above."""
     cells = nbformat.read(NOTEBOOKS / "synthesis" / "alpha-guide.ipynb", 4).cells
-    wanted = [cell.source for cell in cells if "def outputs(" in cell.source or "def train(" in cell.source]
-    names = {"torch": torch, "LeakyMLP": LeakyMLP, "place": {"dtype": torch.float64, "device": "cpu"}}
-    names |= {"claim": SimpleNamespace(seeds=SEEDS, device="cpu"), "n": N, "seed": 0, "steps": STEPS, "batch": BATCH}
+    wanted = [
+        cell.source
+        for cell in cells
+        if "def outputs(" in cell.source or "def train(" in cell.source
+    ]
+    names = {
+        "torch": torch,
+        "LeakyMLP": LeakyMLP,
+        "place": {"dtype": torch.float64, "device": "cpu"},
+    }
+    names |= {
+        "claim": SimpleNamespace(seeds=SEEDS, device="cpu"),
+        "n": N,
+        "seed": 0,
+        "steps": STEPS,
+        "batch": BATCH,
+    }
     names |= {name: getattr(nn.functional, name) for name in ("log_softmax", "softplus")}
     for source in wanted:
         exec(source, names)
@@ -62,17 +78,27 @@ def passes(optimizer):
     """The rows of every step."""
     draw = torch.Generator().manual_seed(0)
     while True:
-        yield from [torch.arange(N)] if optimizer == "GD" else torch.randperm(N, generator=draw).split(BATCH)
+        yield from (
+            [torch.arange(N)]
+            if optimizer == "GD"
+            else torch.randperm(N, generator=draw).split(BATCH)
+        )
 
 
 @pytest.mark.parametrize("classes", [1, 3])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("optimizer", ["GD", "SGD", "Adam"])
-@pytest.mark.parametrize(("biases", "batch_norm"), [(False, False), (True, False), (False, True), (True, True)])
-def test_training_is_that_of_torchs_layers_and_optimizers(page, classes, loss, optimizer, biases, batch_norm):
+@pytest.mark.parametrize(
+    ("biases", "batch_norm"), [(False, False), (True, False), (False, True), (True, True)]
+)
+def test_training_is_that_of_torchs_layers_and_optimizers(
+    page, classes, loss, optimizer, biases, batch_norm
+):
     draw = torch.Generator().manual_seed(5)
     x = torch.randn(2, N + N_TEST, P, generator=draw, dtype=torch.float64)
-    y = nn.functional.one_hot(torch.arange(2 * (N + N_TEST)).reshape(2, -1) % classes, classes).double()
+    y = nn.functional.one_hot(
+        torch.arange(2 * (N + N_TEST)).reshape(2, -1) % classes, classes
+    ).double()
     if classes == 1:
         y = torch.where(x[..., :1] > 0, 1.0, -1.0).double()
     words = {True: "with", False: "without"}
@@ -93,7 +119,9 @@ def test_training_is_that_of_torchs_layers_and_optimizers(page, classes, loss, o
             end = error(plain(x[s, :N]), y[s, :N]).item()
             assert [part[g, s] for part in found[:2]] == pytest.approx([start, end], rel=1e-8)
             if not batch_norm:  # whose moments are those of the training rows
-                assert found[2][g, s] == pytest.approx(error(plain(x[s, N:]), y[s, N:]).item(), rel=1e-8)
+                assert found[2][g, s] == pytest.approx(
+                    error(plain(x[s, N:]), y[s, N:]).item(), rel=1e-8
+                )
 
 
 def test_batch_norm_takes_the_moments_of_the_first_rows(page):
@@ -102,4 +130,6 @@ def test_batch_norm_takes_the_moments_of_the_first_rows(page):
     h = torch.randn(2, N, P, generator=torch.Generator().manual_seed(5), dtype=torch.float64) @ A.mT
     whole = page.outputs(net, h, 8)
     torch.testing.assert_close(whole[..., :8, :], page.outputs(net, h[:, :8], 8))
-    torch.testing.assert_close(whole[..., [9], :], page.outputs(net, h[:, [*range(8), 9]], 8)[..., 8:, :])
+    torch.testing.assert_close(
+        whole[..., [9], :], page.outputs(net, h[:, [*range(8), 9]], 8)[..., 8:, :]
+    )

@@ -1,4 +1,6 @@
-"""Hand-written descents against autograd, exact reductions against plain weights, the run axis against single runs."""
+"""Hand-written descents against autograd, exact reductions against plain weights, the run axis
+against single runs.
+"""
 
 import pytest
 import torch
@@ -16,7 +18,9 @@ def sphere(n, d, seed=0):
 
 
 def signs(n, seed=0):
-    return 2.0 * torch.randint(0, 2, (n,), generator=torch.Generator().manual_seed(seed)).double() - 1
+    return (
+        2.0 * torch.randint(0, 2, (n,), generator=torch.Generator().manual_seed(seed)).double() - 1
+    )
 
 
 def autograd_losses(parameters, forward, y, scale, eta, steps):
@@ -27,11 +31,15 @@ def autograd_losses(parameters, forward, y, scale, eta, steps):
         if k == steps:
             return torch.tensor(losses, dtype=torch.float64), parameters
         grads = torch.autograd.grad(loss, parameters)
-        parameters = [(p - eta * g).detach().requires_grad_() for p, g in zip(parameters, grads, strict=True)]
+        parameters = [
+            (p - eta * g).detach().requires_grad_() for p, g in zip(parameters, grads, strict=True)
+        ]
 
 
 # n < 2 rank trains the pre-activations (Gram), otherwise the weights in the span of the data
-TWO_LAYER = pytest.mark.parametrize(("n", "d", "form"), [(12, 10, "GramDescent"), (30, 6, "SpanDescent")])
+TWO_LAYER = pytest.mark.parametrize(
+    ("n", "d", "form"), [(12, 10, "GramDescent"), (30, 6, "SpanDescent")]
+)
 
 
 @TWO_LAYER
@@ -52,16 +60,25 @@ def test_two_layer_descent_is_autograds(n, d, form, batched):
     for run, draw in enumerate([1, 0, 1]):
         start, a = net.W[draw], net.a[draw]
         forward = lambda W, a=a: torch.relu(x @ W.T) @ a / m**0.5  # noqa: E731
-        losses, (W,) = autograd_losses([start.clone().requires_grad_()], forward, y, 0.5, eta, steps)
+        losses, (W,) = autograd_losses(
+            [start.clone().requires_grad_()], forward, y, 0.5, eta, steps
+        )
         assert torch.allclose(history.loss[run], losses, rtol=1e-11)
-        assert torch.allclose(history.logs["moved"][run, -1], (W - start).norm().double(), rtol=1e-9)
+        assert torch.allclose(
+            history.logs["moved"][run, -1], (W - start).norm().double(), rtol=1e-9
+        )
         patterns = (x @ W.T > 0) != (x @ start.T > 0)
         assert history.logs["flipped"][run, -1] == patterns.double().mean()
         assert torch.allclose(
-            history.logs["elsewhere"][run, -1], torch.relu(new @ W.T) @ a / m**0.5, rtol=1e-9, atol=1e-12
+            history.logs["elsewhere"][run, -1],
+            torch.relu(new @ W.T) @ a / m**0.5,
+            rtol=1e-9,
+            atol=1e-12,
         )
         active = (x @ W.T >= 0).double()
-        assert torch.allclose(history.logs["gram"][run, -1], (x @ x.T) * (active @ active.T) / m, atol=1e-14)
+        assert torch.allclose(
+            history.logs["gram"][run, -1], (x @ x.T) * (active @ active.T) / m, atol=1e-14
+        )
         assert torch.allclose(history.logs["gram"][run, 0], net.gram(x)[draw], atol=1e-14)
 
 
@@ -86,7 +103,9 @@ def test_leaky_descent_is_autograds(alpha, batched):
             return h @ net.B[draw].T
 
         start = [W.clone().requires_grad_() for W in net.W[draw]]
-        losses, weights = autograd_losses(start, forward, y[run], 1 / (n * d), eta * (1 + run), steps)
+        losses, weights = autograd_losses(
+            start, forward, y[run], 1 / (n * d), eta * (1 + run), steps
+        )
         assert torch.allclose(history.loss[run], losses, rtol=1e-11)
         for l, W in enumerate(weights):
             assert torch.allclose(history.logs[f"W{l}"][run, -1], W, rtol=0, atol=1e-12)
@@ -99,7 +118,9 @@ def test_threads_do_not_change_the_numbers():
         for threads in (1, 2):
             torch.set_num_threads(threads)
             net = LeakyMLP(5, 70, 1, 2, alphas=[0.0, -1.0, 0.1], seeds=[0, 0, 1])
-            losses.append(gradient_descent(net, x.float(), SquaredLoss(y.float(), "mean"), 0.01, 20).loss)
+            losses.append(
+                gradient_descent(net, x.float(), SquaredLoss(y.float(), "mean"), 0.01, 20).loss
+            )
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -110,10 +131,18 @@ def test_threads_do_not_change_the_numbers():
 def test_divergence_is_an_error_that_names_run_and_step(batched):
     x, y = sphere(20, 4), signs(20)
     net = TwoLayerReLU(4, 16, 1.0, seeds=[0, 1], dtype=torch.float64)
-    with pytest.raises(TrainingDiverged, match=r"run 1: the loss is not finite at step \d+; lower eta"):
+    with pytest.raises(
+        TrainingDiverged, match=r"run 1: the loss is not finite at step \d+; lower eta"
+    ):
         gradient_descent(net, x, SquaredLoss(y, "halfsum"), [0.01, 1e150], 300, batched=batched)
     history = gradient_descent(
-        net, x, SquaredLoss(y, "halfsum"), [0.01, 1e150], 300, batched=batched, allow_divergence=True
+        net,
+        x,
+        SquaredLoss(y, "halfsum"),
+        [0.01, 1e150],
+        300,
+        batched=batched,
+        allow_divergence=True,
     )
     assert history.diverged.tolist() == [False, True]
 
@@ -132,7 +161,9 @@ def test_bad_settings_are_refused():
 
 @pytest.mark.parametrize("form", ["sum", "halfsum", "mean"])
 def test_loss_derivative_is_autograds(form):
-    u = torch.randn(3, 7, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    u = torch.randn(
+        3, 7, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
+    )
     y = torch.randn(7, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     value, derivative = SquaredLoss(y, form)(u.detach().clone())
     scale = {"sum": 1, "halfsum": 0.5, "mean": 1 / 14}[form]
@@ -142,12 +173,17 @@ def test_loss_derivative_is_autograds(form):
 
 
 def test_halving_step():
-    assert halving_step(torch.tensor([[8.0, 6.0, 4.0, 1.0], [8.0, 7.0, 6.0, 5.0]])).tolist() == [2, 3]
+    assert halving_step(torch.tensor([[8.0, 6.0, 4.0, 1.0], [8.0, 7.0, 6.0, 5.0]])).tolist() == [
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("theta", [None, 0.25, 1.0])
 def test_layer_products_are_the_explicit_ones(theta):
-    """f = v^T H_2^{L+1} x_1, and the power iteration finds the largest singular value of the explicit product."""
+    """f = v^T H_2^{L+1} x_1, and the power iteration finds the largest singular value of the
+    explicit product.
+    """
     net, x = ResidualReLU(4, 10, 5, theta, seed=0), sphere(3, 4)
     activations, patterns = net.forward(x)
     assert torch.allclose(net.product(patterns, 2, 6, activations[0]), activations[-1], atol=1e-13)
@@ -156,7 +192,9 @@ def test_layer_products_are_the_explicit_ones(theta):
         H = torch.eye(10, dtype=torch.float64)
         for l in range(1, 5):
             factor = patterns[l][i].double()[:, None] * net.W[l].T
-            H = (factor if theta is None else torch.eye(10, dtype=torch.float64) + theta * factor) @ H
+            H = (
+                factor if theta is None else torch.eye(10, dtype=torch.float64) + theta * factor
+            ) @ H
         a, b = torch.randn(2, 10, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         one = [p[i : i + 1] for p in patterns]
         assert torch.allclose(net.product(one, 2, 5, a[None])[0], H @ a, atol=1e-12)
@@ -165,7 +203,9 @@ def test_layer_products_are_the_explicit_ones(theta):
 
 
 def test_fast_products_are_as_exact_as_float32():
-    """Whichever kernels multiply after the switch, a product of 784-long rows keeps float32 accuracy."""
+    """Whichever kernels multiply after the switch, a product of 784-long rows keeps float32
+    accuracy.
+    """
     before = torch.backends.mkldnn.matmul.fp32_precision
     try:
         fast_products.cache_clear()

@@ -1,4 +1,6 @@
-"""Gradient descent of the two-layer net, with all that it can log, against plain weights; slopes of power laws."""
+"""Gradient descent of the two-layer net, with all that it can log, against plain weights; slopes of
+power laws.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,10 @@ from overparam.models.two_layer import TwoLayerReLU
 from overparam.theory.fits import loglog_slope
 from overparam.training import SquaredLoss, gradient_descent
 
-LOG = {name: lambda run, name=name: getattr(run, name)() for name in ("gram", "movement", "flipped", "near_zero")}
+LOG = {
+    name: lambda run, name=name: getattr(run, name)()
+    for name in ("gram", "movement", "flipped", "near_zero")
+}
 
 
 def unit_rows(n, d):
@@ -50,8 +55,12 @@ def test_what_is_logged_is_that_of_plain_descent(n, d, m, antisym):
         assert logs["movement"][i].numpy() == pytest.approx(np.array(moved), rel=1e-7, abs=1e-12)
         active = [(x @ W.T >= 0).double() for W in (weights[0], weights[-1])]
         for k, A in ((0, active[0]), (-1, active[1])):
-            assert logs["gram"][i, k].numpy() == pytest.approx(((x @ x.T) * (A @ A.T) / m).numpy(), abs=1e-13)
-        assert logs["flipped"][i, -1].item() == pytest.approx((active[0] != active[1]).double().mean().item())
+            assert logs["gram"][i, k].numpy() == pytest.approx(
+                ((x @ x.T) * (A @ A.T) / m).numpy(), abs=1e-13
+            )
+        assert logs["flipped"][i, -1].item() == pytest.approx(
+            (active[0] != active[1]).double().mean().item()
+        )
         near = ((x @ weights[0].T).abs() <= moved[-1][1]).double().mean().item()
         assert logs["near_zero"][i, -1].tolist() == [pytest.approx(near), 0]
     assert logs["flipped"].max() > 0.01

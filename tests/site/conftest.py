@@ -1,4 +1,6 @@
-"""The site, built once from the committed records, and a browser that may reach nothing but files."""
+"""The site, built once from the committed records, and a browser that may reach nothing but
+files.
+"""
 
 import os
 import shutil
@@ -32,7 +34,12 @@ def chromium():
         pytest.fail(reason) if os.environ.get("OVERPARAM_NEEDS_BROWSER") else pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
-    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    quiet = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=quiet)
         yield browser

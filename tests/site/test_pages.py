@@ -21,23 +21,40 @@ pytestmark = pytest.mark.timeout(600)  # the first one builds the site
 ENTRIES = records.load(ROOT / "figures")
 PAPERS = {entry.claim.paper: entry for entry in ENTRIES}
 SAMPLE = next(entry for entry in ENTRIES if entry.best.record and entry.best.record["metrics"])
-LOOKED_AT = ["index", "findings", "start", "errata", "glossary", "explore-bounds", "reference/training"]
+LOOKED_AT = [
+    "index",
+    "findings",
+    "start",
+    "errata",
+    "glossary",
+    "explore-bounds",
+    "reference/training",
+]
 LOOKED_AT += [f"papers/{SAMPLE.claim.paper}", SAMPLE.page()]
-BROKEN_PICTURES = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
+BROKEN_PICTURES = (
+    "() => [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
+)
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 TYPESET = "() => window.MathJax?.startup?.promise.then(() => null)"
 FAULTY = "() => [...document.querySelectorAll('mjx-merror, .math.notranslate:not(:has(mjx-container))')].map(String)"
 
 
 class Visitor:
-    """A browser window that notes what goes wrong: requests for anything but files, errors in the console."""
+    """A browser window that notes what goes wrong: requests for anything but files, errors in the
+    console.
+    """
 
     def __init__(self, chromium, root, width=1440, mode="light"):
         self.root, self.faults = root, []
-        self.page = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=mode).new_page()
+        self.page = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=mode
+        ).new_page()
         self.page.on("request", self._request)
         self.page.on("requestfailed", self._failed)
-        self.page.on("console", lambda m: self.faults.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda m: self.faults.append(m.text) if m.type in ("error", "warning") else None,
+        )
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
 
     def _request(self, request):
@@ -45,7 +62,9 @@ class Visitor:
             self.faults.append(f"asks for {request.url}")
 
     def _failed(self, request):
-        if request.failure != "net::ERR_ABORTED":  # a font that was still on its way when the next page was opened
+        if (
+            request.failure != "net::ERR_ABORTED"
+        ):  # a font that was still on its way when the next page was opened
             self.faults.append(f"not there: {request.url} ({request.failure})")
 
     def open(self, name):
@@ -57,13 +76,24 @@ class Visitor:
 @pytest.fixture(scope="module")
 def soups(built):
     """{page as a relative path: its parsed HTML}."""
-    files = [file for file in built.rglob("*.html") if file.relative_to(built).parts[0] not in ("_static", "records")]
-    return {str(f.relative_to(built)): BeautifulSoup(f.read_text(encoding="utf-8"), "html.parser") for f in files}
+    files = [
+        file
+        for file in built.rglob("*.html")
+        if file.relative_to(built).parts[0] not in ("_static", "records")
+    ]
+    return {
+        str(f.relative_to(built)): BeautifulSoup(f.read_text(encoding="utf-8"), "html.parser")
+        for f in files
+    }
 
 
 def test_every_link_picture_and_download_is_there_and_every_page_is_small(built, soups):
     anchors = {name: {tag["id"] for tag in soup.find_all(id=True)} for name, soup in soups.items()}
-    broken = [name for name in soups if (built / name).stat().st_size > (1.5e6 if name != "index.html" else 250e3)]
+    broken = [
+        name
+        for name in soups
+        if (built / name).stat().st_size > (1.5e6 if name != "index.html" else 250e3)
+    ]
     for name, soup in soups.items():
         for tag in soup.find_all(["a", "img", "script", "link"]):
             address = tag.get("href") or tag.get("src") or ""
@@ -72,14 +102,22 @@ def test_every_link_picture_and_download_is_there_and_every_page_is_small(built,
                 continue
             target = (built / name).parent / unquote(url.path) if url.path else built / name
             inside = str(target.resolve().relative_to(built.resolve())) if not url.scheme else ""
-            lost = "=" not in url.fragment and url.fragment not in {"", *anchors.get(inside, {url.fragment})}
+            lost = "=" not in url.fragment and url.fragment not in {
+                "",
+                *anchors.get(inside, {url.fragment}),
+            }
             if url.scheme or not target.exists() or lost:
                 broken.append(f"{name}: {address}")
     assert broken == []
 
 
 def test_no_table_is_left_as_markdown(soups):
-    raw = [name for name, soup in soups.items() for p in soup.select("p, small") if re.search(r"\|[-:]{3,}\|", p.text)]
+    raw = [
+        name
+        for name, soup in soups.items()
+        for p in soup.select("p, small")
+        if re.search(r"\|[-:]{3,}\|", p.text)
+    ]
     assert raw == []
 
 
@@ -103,9 +141,14 @@ def test_every_claim_shows_its_record(built, soups):
 
 def test_a_papers_page_lists_every_claim_with_its_finding_and_says_of_which_kind_it_is(soups):
     for paper in PAPERS:
-        soup, own = soups[f"papers/{paper}.html"], [entry for entry in ENTRIES if entry.claim.paper == paper]
+        soup = soups[f"papers/{paper}.html"]
+        own = [entry for entry in ENTRIES if entry.claim.paper == paper]
         for kind, (_, many) in show.KINDS.items():
-            tables = [table for table in soup.select("table.claims") if table.caption.text == many.capitalize()]
+            tables = [
+                table
+                for table in soup.select("table.claims")
+                if table.caption.text == many.capitalize()
+            ]
             rows = [row.text for table in tables for row in table.select("tbody tr")]
             wanted = [entry for entry in own if entry.claim.kind == kind]
             assert len(rows) == len(wanted)
@@ -120,14 +163,17 @@ def test_what_does_not_hold_stands_on_its_papers_page_with_the_checks_concerned(
         short = {
             entry.claim.id: entry
             for entry in ENTRIES
-            if entry.claim.paper == paper and entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)
+            if entry.claim.paper == paper
+            and entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)
         }
         parts = section.select("section") if section else []
         assert [part.select_one("a[href*='/claims/']").text for part in parts] == list(short)
         for part in parts:
             entry = short[part.select_one("a[href*='/claims/']").text]
             record = entry.best.record
-            open_ = [row for row in record["checks"] if row["outcome"] != "holds" and not record["unmet"]]
+            open_ = [
+                row for row in record["checks"] if row["outcome"] != "holds" and not record["unmet"]
+            ]
             assert len(part.select(".checks tbody tr")) == len(open_)
             assert markup.typeset(entry.best.finding).striptags() in part.text
 
@@ -139,7 +185,11 @@ def test_the_totals_tell_three_kinds_apart(soups):
     for kind, (_, many) in show.KINDS.items():
         table = tables[many.capitalize()]
         words = [cell.text for cell in table.select("thead .verdict")]
-        assert set(rule.VERDICTS[kind]) <= set(words) <= {*rule.VERDICTS[kind], rule.NOT_TESTED, show.NOT_RUN}
+        assert (
+            set(rule.VERDICTS[kind])
+            <= set(words)
+            <= {*rule.VERDICTS[kind], rule.NOT_TESTED, show.NOT_RUN}
+        )
         for row in table.select("tbody tr"):
             paper = row.select_one("a")["href"].removeprefix("papers/").removesuffix(".html")
             own = [e.verdict for e in ENTRIES if (e.claim.paper, e.claim.kind) == (paper, kind)]
@@ -163,12 +213,19 @@ def test_every_formula_of_every_page_is_typeset(chromium, built, soups):
     for name, soup in soups.items():
         article = copy.copy(soup.select_one("article") or soup)
         formulas |= {str(tag.extract()) for tag in article.select(".math.notranslate")}
-        for tag in article.select("pre, code, script, style" + ", *" * name.startswith("reference/")):
+        for tag in article.select(
+            "pre, code, script, style" + ", *" * name.startswith("reference/")
+        ):
             tag.decompose()  # the library's docstrings are plain text
-        untouched += [f"{name}: {text.strip()}" for text in article.find_all(string=re.compile(r"\\[a-zA-Z(\[]|\$"))]
+        untouched += [
+            f"{name}: {text.strip()}"
+            for text in article.find_all(string=re.compile(r"\\[a-zA-Z(\[]|\$"))
+        ]
     assert untouched == []
     assert len(formulas) > 1000
-    scripts = [str(tag) for tag in soups["glossary.html"].select("script") if "athjax" in str(tag).lower()]
+    scripts = [
+        str(tag) for tag in soups["glossary.html"].select("script") if "athjax" in str(tag).lower()
+    ]
     page = f"<!doctype html><meta charset=utf-8>{''.join(scripts)}<body>{'<br>'.join(sorted(formulas))}</body>"
     (built / "formulas.html").write_text(page, encoding="utf-8")
     visitor = Visitor(chromium, built)
@@ -187,7 +244,9 @@ def test_pages_are_readable_and_accessible(chromium, built, width, mode):
         assert found.violations_count == 0, f"{name}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.dataset.theme") == mode
     others = [f"reference/{name}" for name in pages.reference()]
-    others += [name for paper, entry in PAPERS.items() for name in (f"papers/{paper}", entry.page())]
+    others += [
+        name for paper, entry in PAPERS.items() for name in (f"papers/{paper}", entry.page())
+    ]
     for name in LOOKED_AT + others:
         page = visitor.open(name)
         assert page.evaluate(WIDER) == 0, name
@@ -199,7 +258,9 @@ def shown(page):
     return page.locator("#claims tbody tr:visible").count()
 
 
-def test_the_dashboard_filters_keeps_its_state_in_the_address_and_sorts_by_keyboard(chromium, built):
+def test_the_dashboard_filters_keeps_its_state_in_the_address_and_sorts_by_keyboard(
+    chromium, built
+):
     page = Visitor(chromium, built).open("index")
     assert shown(page) == len(ENTRIES)
     page.select_option("[name=paper]", "arora2019")
@@ -236,12 +297,17 @@ def test_a_verdict_has_the_colour_of_its_place_whatever_its_kind(chromium, built
         "word => getComputedStyle(Object.assign(document.body.appendChild(document.createElement('span')), "
         "{className: `verdict ${word.replaceAll(' ', '-')}`})).backgroundColor"
     )
-    places = [{page.evaluate(ground, word) for word in place} for place in zip(*rule.VERDICTS.values(), strict=True)]
+    places = [
+        {page.evaluate(ground, word) for word in place}
+        for place in zip(*rule.VERDICTS.values(), strict=True)
+    ]
     assert [len(place) for place in places] == [1, 1, 1]
     assert len(set.union(*places, {page.evaluate(ground, rule.NOT_TESTED)})) == 4
 
 
-def test_without_scripts_the_dashboard_is_a_plain_table_and_the_search_needs_no_server(chromium, built):
+def test_without_scripts_the_dashboard_is_a_plain_table_and_the_search_needs_no_server(
+    chromium, built
+):
     page = chromium.new_context(java_script_enabled=False).new_page()
     page.goto(f"file://{built}/index.html")
     assert page.locator("#claims tbody tr").count() == len(ENTRIES)
@@ -261,7 +327,9 @@ def test_the_reference_has_every_module_of_the_library_and_its_public_names(soup
         files = [lib / place] if place.endswith(".py") else (lib / place).rglob("*.py")
         for file in [file for file in files if not file.stem.startswith("_")]:
             module = ".".join(file.relative_to(lib).with_suffix("").parts)
-            public = re.findall(r"^(?:def|class) ([A-Za-z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
+            public = re.findall(
+                r"^(?:def|class) ([A-Za-z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE
+            )
             assert {f"{module}.{name}" for name in public} <= shown, module
     text = soups["reference/bounds.html"].text
     assert "√(2 yᵀ H⁻¹ y / n), the complexity measure of the labels y." in text
@@ -275,7 +343,9 @@ def test_a_claim_leads_to_every_formula_that_it_imports(soups):
     for entry in ENTRIES:
         text = entry.best.path.read_text(encoding="utf-8")
         imported = re.findall(r"from overparam\.bounds\.(\w+) import ([\w, ]+)", text)
-        names = [(module, name.split()[0]) for module, names in imported for name in names.split(",")]
+        names = [
+            (module, name.split()[0]) for module, names in imported for name in names.split(",")
+        ]
         wanted = {f"overparam.bounds.{module}.{name}" for module, name in names}
         links = soups[f"{entry.page()}.html"].select("a.reference[href*='reference/bounds.html#']")
         assert wanted <= {link["href"].partition("#")[2] for link in links}, entry.claim.id
@@ -283,7 +353,9 @@ def test_a_claim_leads_to_every_formula_that_it_imports(soups):
 
 def test_the_explorer_starts_with_the_numbers_of_the_notebook(soups):
     inputs = soups["explore-bounds.html"].select("#explorer input")
-    assert {tag["name"]: tag["data-start"] for tag in inputs} == {name: str(value) for name, value in START.items()}
+    assert {tag["name"]: tag["data-start"] for tag in inputs} == {
+        name: str(value) for name, value in START.items()
+    }
     assert all(float(tag["data-min"]) < float(tag["data-max"]) for tag in inputs)
     assert "ipywidgets" not in soups["explore-bounds.html"].text
     using = [name for name, soup in soups.items() if soup.select("script[src*='explore.js']")]
@@ -293,7 +365,9 @@ def test_the_explorer_starts_with_the_numbers_of_the_notebook(soups):
 def test_the_explorer_has_the_formulas_of_the_library(chromium, built):
     """At random settings between the sliders' ends, every third number at an end."""
     page, draw = Visitor(chromium, built).open("explore-bounds"), random.Random(1)
-    ends = page.eval_on_selector_all("#explorer input", "all => all.map((i) => [i.name, {...i.dataset}])")
+    ends = page.eval_on_selector_all(
+        "#explorer input", "all => all.map((i) => [i.name, {...i.dataset}])"
+    )
     settings = [START]
     for _ in range(200):
         setting = {}
@@ -302,30 +376,43 @@ def test_the_explorer_has_the_formulas_of_the_library(chromium, built):
             place = draw.choice([low, high, *(draw.uniform(low, high) for _ in range(4))])
             setting[name] = 10**place if "log" in slider else place
         settings.append(setting)
-    for setting, rows in zip(settings, page.evaluate("all => all.map(requirements)", settings), strict=True):
+    for setting, rows in zip(
+        settings, page.evaluate("all => all.map(requirements)", settings), strict=True
+    ):
         for row, wanted in zip(rows, map(dataclasses.asdict, requirements(**setting)), strict=True):
-            assert (row.pop("theorem"), row.pop("net")) == (wanted.pop("theorem"), wanted.pop("net"))
+            assert (row.pop("theorem"), row.pop("net")) == (
+                wanted.pop("theorem"),
+                wanted.pop("net"),
+            )
             assert row == pytest.approx(wanted, rel=1e-9, abs=1e-12, nan_ok=True), setting
 
 
 def explored(page):
-    """{name of a theorem: its numbers} in the explorer's table, and where its circles and their numbers stand."""
+    """{name of a theorem: its numbers} in the explorer's table, and where its circles and their
+    numbers stand.
+    """
     rows = page.locator("#explorer tbody tr").all()
     table = {row.locator("th").text_content(): row.locator("td").all_inner_texts() for row in rows}
-    return table, page.locator("#explorer svg[data-name]").evaluate_all("all => all.map((svg) => svg.innerHTML)")
+    return table, page.locator("#explorer svg[data-name]").evaluate_all(
+        "all => all.map((svg) => svg.innerHTML)"
+    )
 
 
 def in_table(**changed):
     wanted = {}
     for row in requirements(**START | changed):
         numbers = [getattr(row, name) for name in ("width", "step", "steps", "share", "parameters")]
-        shown = ["none" if number != number else f"{number:.1f}".replace("-", "−") for number in numbers]
+        shown = [
+            "none" if number != number else f"{number:.1f}".replace("-", "−") for number in numbers
+        ]
         wanted[row.theorem + row.net] = shown
     return wanted
 
 
 @pytest.mark.parametrize(("width", "mode"), [(390, "dark"), (1440, "light")])
-def test_the_explorer_moves_by_keyboard_goes_back_and_keeps_its_place_in_the_address(chromium, built, width, mode):
+def test_the_explorer_moves_by_keyboard_goes_back_and_keeps_its_place_in_the_address(
+    chromium, built, width, mode
+):
     visitor = Visitor(chromium, built, width, mode)
     page = visitor.open("explore-bounds")
     first, circles = explored(page)
@@ -341,10 +428,14 @@ def test_the_explorer_moves_by_keyboard_goes_back_and_keeps_its_place_in_the_add
     assert f">{moved['Noy et al. 2021, Theorem 1gated ReLU'][0]}</text>" in moved_circles[0]
     page.reload()
     assert explored(page) == (moved, moved_circles)
-    for other in page.locator("#explorer input").all():  # nothing leaves the picture, wherever the sliders are
+    for other in page.locator(
+        "#explorer input"
+    ).all():  # nothing leaves the picture, wherever the sliders are
         for key in ("End", "Home"):
             other.press(key)
-            places = page.locator("#explorer circle").evaluate_all("all => all.map((c) => c.getAttribute('cx'))")
+            places = page.locator("#explorer circle").evaluate_all(
+                "all => all.map((c) => c.getAttribute('cx'))"
+            )
             assert len(places) == 2 * 3 * 5
             assert all(20 < float(place.removesuffix("%")) <= 92 for place in places)
             assert page.evaluate(WIDER) == 0
@@ -352,7 +443,10 @@ def test_the_explorer_moves_by_keyboard_goes_back_and_keeps_its_place_in_the_add
     page.wait_for_function("!location.hash")
     assert explored(page) == (first, circles)
     colours = "([name, of]) => getComputedStyle(document.querySelector(name))[of]"
-    dot, ground = (page.evaluate(colours, x) for x in (["#explorer circle", "fill"], ["body", "backgroundColor"]))
+    dot, ground = (
+        page.evaluate(colours, x)
+        for x in (["#explorer circle", "fill"], ["body", "backgroundColor"])
+    )
     assert dot != ground
     assert visitor.faults == []
 

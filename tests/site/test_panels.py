@@ -10,7 +10,10 @@ from ledger.site import build
 from ledger.site.quotes import Quotes
 from ledger.site.records import Entry, Version
 
-LEFT, RIGHT = (0, 40, 100, 200), (100, 0, 400, 100)  # a red and a blue panel of a white picture of 400 x 200 pixels
+LEFT, RIGHT = (
+    (0, 40, 100, 200),
+    (100, 0, 400, 100),
+)  # a red and a blue panel of a white picture of 400 x 200 pixels
 
 
 @pytest.fixture
@@ -20,7 +23,9 @@ def version(tmp_path):
     picture.paste("blue", RIGHT)
     picture.save(tmp_path / "two.png")
     record = {"figures": {"two.png": [LEFT, RIGHT]}, "verdict": "holds"}
-    return Version("laptop", tmp_path / "notebook.ipynb", record=record, folder=tmp_path, files=("two.png",))
+    return Version(
+        "laptop", tmp_path / "notebook.ipynb", record=record, folder=tmp_path, files=("two.png",)
+    )
 
 
 def colours(path):
@@ -43,7 +48,9 @@ def test_a_page_shows_just_the_panel(version, panel, box):
     entry = Entry(SimpleNamespace(id="toy2020-a"), {"laptop": version}, version)
     shown = Quotes([entry]).picture("toy2020-a", "two", "two squares", panel=panel)
     across, down = map(int, re.search(r"aspect-ratio: (\d+) / (\d+)", shown).groups())
-    width, left, top = (float(re.search(rf"{name}: (-?[\d.]+)%", shown)[1]) for name in ("width", "left", "top"))
+    width, left, top = (
+        float(re.search(rf"{name}: (-?[\d.]+)%", shown)[1]) for name in ("width", "left", "top")
+    )
     assert (across, down) == (box[2] - box[0], box[3] - box[1])
     assert width / 100 * across == pytest.approx(400, rel=1e-4)
     assert (-left / 100 * across, -top / 100 * down) == pytest.approx(box[:2], rel=1e-4)

@@ -1,4 +1,6 @@
-"""What the pages are made from: records in short, the largest size, texts that quote, and files that are broken."""
+"""What the pages are made from: records in short, the largest size, texts that quote, and files
+that are broken.
+"""
 
 import json
 import re
@@ -20,12 +22,16 @@ from overparam.errors import OverparamError
 
 CLAIM = "arora2019-fig1-convergence-labels"
 SOURCE = paths.ROOT / "figures" / "laptop" / CLAIM
-THEOREM = next(claim for claim in registry.registry().values() if claim.kind == "theorem" and claim.note)
+THEOREM = next(
+    claim for claim in registry.registry().values() if claim.kind == "theorem" and claim.note
+)
 
 
 @pytest.fixture
 def copied(figures, monkeypatch):
-    """A function that puts a copy of one record, with changes that count as its run's own, at a size."""
+    """A function that puts a copy of one record, with changes that count as its run's own, at a
+    size.
+    """
     monkeypatch.setattr(stored, "damaged", lambda *_: [])
 
     def put(size="laptop", **changed):
@@ -54,16 +60,25 @@ def cells(entry):
     return json.loads(page)["cells"]
 
 
-def test_the_largest_size_counts_and_without_a_record_nothing_is_decided(copied, figures, monkeypatch):
+def test_the_largest_size_counts_and_without_a_record_nothing_is_decided(
+    copied, figures, monkeypatch
+):
     copied("desk", verdict="partly reproduced")
     now = json.loads((copied("laptop") / "result.json").read_text())["fingerprint"]
     for of_desk, counts in (("of other sources", "laptop"), (now, "desk")):
-        monkeypatch.setattr(stored, "fingerprint", lambda _, size: now if size == "laptop" else of_desk)  # noqa: B023
+        monkeypatch.setattr(
+            stored,
+            "fingerprint",
+            lambda _, size, desk=of_desk: now if size == "laptop" else desk,
+        )
         entries = {entry.claim.id: entry for entry in records.load(figures)}
         entry = entries.pop(CLAIM)
         assert (entry.best.size, list(entry.versions)) == (counts, ["laptop", "desk"])
     assert entry.verdict == "partly reproduced"
-    assert (entry.page(), entry.page(entry.versions["laptop"])) == (f"claims/{CLAIM}", f"claims/{CLAIM}-laptop")
+    assert (entry.page(), entry.page(entry.versions["laptop"])) == (
+        f"claims/{CLAIM}",
+        f"claims/{CLAIM}-laptop",
+    )
     assert {other.verdict for other in entries.values()} == {show.NOT_RUN}
     assert {size for other in entries.values() for size in other.versions} == {"smoke"}
 
@@ -74,11 +89,25 @@ def test_a_page_begins_with_title_finding_verdict_figure_checks_size_and_freeze_
     title = re.search(r"^# (.*)$", head, re.MULTILINE)
     assert title[1].replace("\\", "") == THEOREM.title.replace("\\", "")
     soup, record = BeautifulSoup(head[title.end() :], "html.parser"), entry.best.record
-    parts = [".where", ".found", ".sizes", "dl.facts", "img.overview", "table.checks", ".note", ".downloads", "code"]
+    parts = [
+        ".where",
+        ".found",
+        ".sizes",
+        "dl.facts",
+        "img.overview",
+        "table.checks",
+        ".note",
+        ".downloads",
+        "code",
+    ]
     places = [str(soup).index(str(soup.select_one(f".claim-head {part}"))) for part in parts]
     assert places == sorted(places)
     assert soup.select_one(".found").text.strip()
-    assert [dt.text for dt in soup.select("dl.facts dt")] == ["As printed", "Where measured", "Conditions"]
+    assert [dt.text for dt in soup.select("dl.facts dt")] == [
+        "As printed",
+        "Where measured",
+        "Conditions",
+    ]
     rows = [row.text for row in soup.select("table.checks tbody th")]
     assert len(rows) == len(record["checks"])
     notes = [note.text for note in soup.select(".note")]
@@ -86,11 +115,17 @@ def test_a_page_begins_with_title_finding_verdict_figure_checks_size_and_freeze_
     assert any(note.startswith(f"Size {entry.best.size}: ") for note in notes)
 
 
-def test_below_is_the_executed_notebook_without_its_title_its_finding_and_its_table_of_checks(copied, figures):
+def test_below_is_the_executed_notebook_without_its_title_its_finding_and_its_table_of_checks(
+    copied, figures
+):
     folder = copied()
     executed = json.loads((folder / "notebook.ipynb").read_text())["cells"]
     shown = cells(of(figures))[1:-1]
-    assert len(shown) == sum("finding" not in cell["metadata"].get("tags", []) for cell in executed) < len(executed)
+    assert (
+        len(shown)
+        == sum("finding" not in cell["metadata"].get("tags", []) for cell in executed)
+        < len(executed)
+    )
     assert not shown[0]["source"].startswith("#")
     assert "".join(executed[0]["source"]).endswith(shown[0]["source"])
     texts = [
@@ -103,19 +138,32 @@ def test_below_is_the_executed_notebook_without_its_title_its_finding_and_its_ta
         "**Verdict:** Reproduced. 5 of 5 checks hold."
     ]
     assert not [text for text in texts if "|---" in text]
-    pictures = [output for cell in shown for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+    pictures = [
+        output
+        for cell in shown
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
     assert len(pictures) == len(json.loads((folder / "result.json").read_text())["figures"])
 
 
 def test_links_to_notebooks_lead_to_pages():
     entry = of(paths.ROOT / "figures", "du2019-thm41-linear-rate")
-    text = "".join("".join(cell["source"]) for cell in cells(entry) if cell["cell_type"] == "markdown")
+    text = "".join(
+        "".join(cell["source"]) for cell in cells(entry) if cell["cell_type"] == "markdown"
+    )
     assert "](/claims/arora2019-thm31-linear-rate)" in text
     assert ".ipynb)" not in text.replace(f"{entry.claim.id}-{entry.best.size}.ipynb", "")
 
 
 @pytest.mark.parametrize(
-    "changed", [{"figures": {"../../x.png": []}}, {"figures": {3: []}}, {"checks": [{}]}, {"verdict": "splendid"}]
+    "changed",
+    [
+        {"figures": {"../../x.png": []}},
+        {"figures": {3: []}},
+        {"checks": [{}]},
+        {"verdict": "splendid"},
+    ],
 )
 def test_a_record_that_cannot_be_shown_is_named(changed, copied, figures):
     copied(**changed)
@@ -123,7 +171,9 @@ def test_a_record_that_cannot_be_shown_is_named(changed, copied, figures):
         records.load(figures)
 
 
-def test_a_record_that_its_run_did_not_write_is_no_page_and_an_outdated_one_says_so(copied, figures, monkeypatch):
+def test_a_record_that_its_run_did_not_write_is_no_page_and_an_outdated_one_says_so(
+    copied, figures, monkeypatch
+):
     copied(fingerprint="of other sources")
     entry = of(figures)
     assert entry.best.outdated
@@ -161,7 +211,10 @@ def test_two_builds_at_once_and_one_that_fails_leave_a_site(monkeypatch, tmp_pat
     monkeypatch.setattr(module, "write_sources", lambda *_: None)
     monkeypatch.setattr(module.subprocess, "run", sphinx)
     with ThreadPoolExecutor() as pool:
-        built = [one.result() / "index.html" for one in [pool.submit(module.build, tmp_path) for _ in range(2)]]
+        built = [
+            one.result() / "index.html"
+            for one in [pool.submit(module.build, tmp_path) for _ in range(2)]
+        ]
     assert (most, built) == ([1, 1], [tmp_path / "html" / "index.html"] * 2)
     code = 1
     with pytest.raises(RunFailed, match="a fault"):
@@ -170,7 +223,9 @@ def test_two_builds_at_once_and_one_that_fails_leave_a_site(monkeypatch, tmp_pat
 
 
 def test_a_paper_without_a_text_is_called_by_its_key(monkeypatch, tmp_path):
-    entries, env, key = records.load(paths.ROOT / "figures"), pages.environment(), CLAIM.partition("-")[0]
+    entries = records.load(paths.ROOT / "figures")
+    env = pages.environment()
+    key = CLAIM.partition("-")[0]
     monkeypatch.setattr(paths, "SITE", tmp_path)
     texts = pages.papers()
     assert texts[key] == (key, key, "")
@@ -195,7 +250,12 @@ def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     entries = records.load(figures)
     given, home = quotes.Quotes(entries), quotes.Quotes(entries, "../")
     verdict = next(entry.verdict for entry in entries if entry.claim.id == CLAIM)
-    calls = [f'value("{CLAIM}", "{row["name"]}")', f'verdict("{CLAIM}")', f'link("{CLAIM}", "here")', "deciding()"]
+    calls = [
+        f'value("{CLAIM}", "{row["name"]}")',
+        f'verdict("{CLAIM}")',
+        f'link("{CLAIM}", "here")',
+        "deciding()",
+    ]
     shown = quotes.fill("x.md", " | ".join(f"{{{{ {call} }}}}" for call in calls), given)
     checks = sum(len(claim.checks) for claim in registry.registry().values())
     assert shown == f"{findings.measured(row)} | {verdict} | [here](/claims/{CLAIM}) | {checks}"
@@ -224,7 +284,9 @@ def test_a_text_takes_the_mean_of_the_rows_that_it_names(copied, figures):
         ('"test", "max", epoch=0', "5"),
         ('"asked", "max", log10=True', r"$2\cdot10^{56}$"),
     ):
-        assert quotes.fill("x.md", f'{{{{ statistic("{CLAIM}", "made", {call}) }}}}', given) == wanted
+        assert (
+            quotes.fill("x.md", f'{{{{ statistic("{CLAIM}", "made", {call}) }}}}', given) == wanted
+        )
 
 
 def test_the_counts_of_a_paper_tell_its_kinds_apart():
@@ -232,14 +294,20 @@ def test_the_counts_of_a_paper_tell_its_kinds_apart():
     entries = records.load(paths.ROOT / "figures")
     words = quotes.Quotes(entries).counts("arora2019")
     for kind, (one, many) in show.KINDS.items():
-        count = sum((entry.claim.paper, entry.claim.kind) == ("arora2019", kind) for entry in entries)
+        count = sum(
+            (entry.claim.paper, entry.claim.kind) == ("arora2019", kind) for entry in entries
+        )
         assert re.search(rf"\b{count} {one if count == 1 else many} \(", words)
 
 
 def test_every_erratum_has_a_severity_and_is_listed_once_by_it():
     keys = list(pages.papers())
     files = {key: paths.NOTEBOOKS / "errata" / f"{key}.md" for key in keys}
-    found = {key: re.findall(r"^\|.*", file.read_text(), re.MULTILINE) for key, file in files.items() if file.exists()}
+    found = {
+        key: re.findall(r"^\|.*", file.read_text(), re.MULTILINE)
+        for key, file in files.items()
+        if file.exists()
+    }
     lines = {key: rows[2:] for key, rows in found.items()}  # below the heading
     marked = re.compile(rf"\*({'|'.join(errata.SEVERITIES)})\*|A comment, no erratum")
     for key, rows in lines.items():

@@ -18,8 +18,9 @@ THUMBNAIL = 400  # pixels across: twice the width on the page, for screens with 
 def build(target=None, figures=None, jobs=2):
     """Build the site into `target`/html from the records in `figures`; return the folder of pages.
 
-    No notebook runs and no network is used. It is built in `target`/new, and replaces the last one when it is whole; a
-    second build waits. Raises RunFailed with Sphinx's words where it warns of anything.
+    No notebook runs and no network is used. It is built in `target`/new, and replaces the last one
+    when it is whole; a second build waits. Raises RunFailed with Sphinx's words where it warns of
+    anything.
     """
     target, figures = Path(target or paths.SITE / "_build"), Path(figures or paths.ROOT / "figures")
     html, new = target / "html", target / "new"
@@ -28,7 +29,18 @@ def build(target=None, figures=None, jobs=2):
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(new, ignore_errors=True)
         write_sources(new / "source", figures)
-        command = [sys.executable, "-m", "sphinx", "-q", "-j", str(jobs), "-b", "html", "-W", "--keep-going"]
+        command = [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-q",
+            "-j",
+            str(jobs),
+            "-b",
+            "html",
+            "-W",
+            "--keep-going",
+        ]
         command += ["-d", str(new / "doctrees"), str(new / "source"), str(new / "html")]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -40,8 +52,12 @@ def build(target=None, figures=None, jobs=2):
 
 
 def write_sources(source, figures):
-    """The hand-written pages, those made from the records, and the files to download, all below `source`."""
-    shutil.copytree(paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers"))
+    """The hand-written pages, those made from the records, and the files to download, all below
+    `source`.
+    """
+    shutil.copytree(
+        paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers")
+    )
     env, entries, texts = pages.environment(), records.load(figures), pages.papers()
     written = {"index.md": pages.dashboard(env, entries, texts)}
     for entry in entries:
@@ -58,7 +74,9 @@ def write_sources(source, figures):
     wrong = errata.lists(texts, entries, "##", {key: text[0] for key, text in texts.items()})
     written["errata.md"] = (paths.SITE / "errata.md").read_text(encoding="utf-8") + f"\n{wrong}"
     written |= {f"{name}.md": quotes.page(name, quotes.Quotes(entries)) for name in quotes.PAGES}
-    written |= {f"papers/{key}.md": pages.paper_page(env, key, text, entries) for key, text in texts.items()}
+    written |= {
+        f"papers/{key}.md": pages.paper_page(env, key, text, entries) for key, text in texts.items()
+    }
     written |= {path.name: pages.explorer_page(env, path) for path in pages.explorers()}
     written |= {f"reference/{name}.md": text for name, text in pages.reference().items()}
     for name, text in written.items():

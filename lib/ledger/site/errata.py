@@ -14,7 +14,9 @@ SEVERITIES = {  # of errata, the gravest first, with their headings
 
 
 def lists(keys, entries, level, names=None):
-    """The errata of some papers, the gravest first, an item for each; names: {key: short name}, to name the papers."""
+    """The errata of some papers, the gravest first, an item for each; names: {key: short name}, to
+    name the papers.
+    """
     pages = {entry.claim.id: entry.page() for entry in entries if entry.best}
 
     def linked(word):
@@ -37,7 +39,9 @@ def lists(keys, entries, level, names=None):
 
 
 def rows(keys, severity):
-    """Cells (paper's key, where, printed, what holds, seen in) of the papers' errata of one severity."""
+    """Cells (paper's key, where, printed, what holds, seen in) of the papers' errata of one
+    severity.
+    """
     found = []
     for key in keys:
         file = paths.NOTEBOOKS / "errata" / f"{key}.md"

@@ -1,4 +1,6 @@
-"""The site's pages as MyST sources: notebooks with their verdict around them, the dashboard, papers, the library."""
+"""The site's pages as MyST sources: notebooks with their verdict around them, the dashboard,
+papers, the library.
+"""
 
 import ast
 import contextlib
@@ -13,12 +15,18 @@ from .. import findings, parameters, paths, registry, render, rule, show
 from ..markup import inert, plain, raw, typeset, with_formulas
 from . import errata, quotes
 
-LIBRARY = tuple(f"overparam/{name}" for name in ("models", "training", "theory", "bounds", "data", "plots.py"))
+LIBRARY = tuple(
+    f"overparam/{name}" for name in ("models", "training", "theory", "bounds", "data", "plots.py")
+)
 LIBRARY += ("ledger/claim.py", "ledger/rule.py")  # a page of the reference for each
-WORDS = [word for place in zip(*rule.VERDICTS.values(), strict=True) for word in place]  # the best of each kind first
+WORDS = [
+    word for place in zip(*rule.VERDICTS.values(), strict=True) for word in place
+]  # the best of each kind first
 WORDS += [rule.NOT_TESTED, show.NOT_RUN]
 _LINKED = tuple(f"overparam.{name}" for name in ("bounds", "theory", "models", "training"))
-_NOTEBOOK = re.compile(r"\]\([./]*(?:notebooks/)?(?:(\w+)/)?([\w-]+\.ipynb)\)")  # the target of a link
+_NOTEBOOK = re.compile(
+    r"\]\([./]*(?:notebooks/)?(?:(\w+)/)?([\w-]+\.ipynb)\)"
+)  # the target of a link
 _OUTPUTS = ("image/png", "text/markdown", "text/plain")
 
 
@@ -26,10 +34,18 @@ def environment():
     """Templates that escape whatever is inserted; titles and wordings are data."""
     loader = jinja2.FileSystemLoader(paths.SITE / "templates")
     blocks = {"trim_blocks": True, "lstrip_blocks": True}
-    env = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
+    env = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks
+    )
     env.filters.update(number=render.number, typeset=typeset, spoken=findings.measured)
     env.filters["slug"] = lambda words: words.replace(" ", "-")
-    env.globals.update(KINDS=show.KINDS, VERDICTS=rule.VERDICTS, WORDS=WORDS, PRINTED=registry.PRINTED, render=render)
+    env.globals.update(
+        KINDS=show.KINDS,
+        VERDICTS=rule.VERDICTS,
+        WORDS=WORDS,
+        PRINTED=registry.PRINTED,
+        render=render,
+    )
     return env
 
 
@@ -40,14 +56,32 @@ def papers():
 
 
 def claim_page(env, entry, version, paper):
-    """A version's executed notebook as one with finding and verdict before its cells, and the record after them."""
+    """A version's executed notebook as one with finding and verdict before its cells, and the
+    record after them.
+    """
     claim, notebook = entry.claim, json.loads(version.path.read_text(encoding="utf-8"))
-    context = {"entry": entry, "claim": claim, "version": version, "record": version.record, "paper": paper}
-    head, foot = (raw(env.get_template(f"claim_{part}.html").render(context)) for part in ("head", "foot"))
-    told = " ".join(plain(f"{version.verdict.capitalize()} at {version.size} size: {claim.title}").split())
-    head = f"```{{title}} {told}\n```\n\n# {with_formulas(claim.title)}\n\n{head}\n\n## The notebook"
+    context = {
+        "entry": entry,
+        "claim": claim,
+        "version": version,
+        "record": version.record,
+        "paper": paper,
+    }
+    head, foot = (
+        raw(env.get_template(f"claim_{part}.html").render(context)) for part in ("head", "foot")
+    )
+    told = " ".join(
+        plain(f"{version.verdict.capitalize()} at {version.size} size: {claim.title}").split()
+    )
+    head = (
+        f"```{{title}} {told}\n```\n\n# {with_formulas(claim.title)}\n\n{head}\n\n## The notebook"
+    )
     foot = f"{from_library(notebook)}\n\n## Record\n\n{foot}"
-    cells = [_own_cell(cell, plain(claim.title)) for cell in notebook["cells"] if "finding" not in _tags(cell)]
+    cells = [
+        _own_cell(cell, plain(claim.title))
+        for cell in notebook["cells"]
+        if "finding" not in _tags(cell)
+    ]
     prose = [cell for cell in cells if cell["cell_type"] == "markdown"]
     for cell in prose:
         cell["source"] = _NOTEBOOK.sub(lambda found: _target(found, claim.paper), cell["source"])
@@ -59,7 +93,9 @@ def claim_page(env, entry, version, paper):
 def _target(found, paper):
     """Where a link of a paper's page to a notebook leads on the site."""
     notebook = paths.NOTEBOOKS / (found[1] or paper) / found[2]
-    pages = [claim.page.id for claim in registry.registry().values() if claim.page.notebook == notebook]
+    pages = [
+        claim.page.id for claim in registry.registry().values() if claim.page.notebook == notebook
+    ]
     return f"](/claims/{pages[0]})" if pages else found[0]
 
 
@@ -67,12 +103,18 @@ def from_library(notebook):
     """A line that leads to the formulas, nets and loops of the library that a notebook uses."""
     code, links = _code(notebook), {}
     statements = ast.parse(code).body
-    imports = [node for node in statements if isinstance(node, ast.ImportFrom) and node.module.startswith(_LINKED)]
+    imports = [
+        node
+        for node in statements
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(_LINKED)
+    ]
     for module, name in [(node.module, name) for node in imports for name in node.names]:
         place = f"{module}.{name.name}"
         parts = re.findall(rf"\b{name.asname or name.name}\.(\w+)", code)
         for used in [place, *(f"{place}.{part}" for part in parts)]:
-            with contextlib.suppress(ImportError, AttributeError):  # an old record may use what is no longer there
+            with contextlib.suppress(
+                ImportError, AttributeError
+            ):  # an old record may use what is no longer there
                 thing = pkgutil.resolve_name(used)
                 if isinstance(thing, type | types.FunctionType):
                     links[thing.__name__] = f"{thing.__module__}.{thing.__qualname__}"
@@ -86,31 +128,45 @@ def explorers():
 
 
 def explorer_page(env, path):
-    """Such a notebook as it is stored, its code folded away; in place of its sliders those that need no kernel."""
+    """Such a notebook as it is stored, its code folded away; in place of its sliders those that
+    need no kernel.
+    """
     notebook, cells = json.loads(path.read_text(encoding="utf-8")), []
     for cell in notebook["cells"]:
         if "sliders" in _tags(cell):
             sliders = env.get_template("explorer.html").render(_explored(path, notebook))
             cells.append(_markdown("sliders", raw(sliders)))
         else:
-            cells.append(_own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"]))
+            cells.append(
+                _own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"])
+            )
     return _page(notebook, cells, {})
 
 
 def _explored(path, notebook):
-    """Where a notebook's sliders begin and end, and the counts that it shows for scale, all from its code."""
+    """Where a notebook's sliders begin and end, and the counts that it shows for scale, all from
+    its code.
+    """
     body = ast.parse(_code(notebook)).body
-    assigned = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
+    assigned = {
+        ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)
+    }
     start, comments, sliders = parameters.notebook_parameters(path), parameters.comments(path), {}
     for name, made in zip(assigned["sliders"].keys, assigned["sliders"].values, strict=True):
         words = {word.arg: ast.literal_eval(word.value) for word in made.keywords}
-        words |= {"log": "Log" in ast.unparse(made.func), "start": start[name.value], "comment": comments[name.value]}
+        words |= {
+            "log": "Log" in ast.unparse(made.func),
+            "start": start[name.value],
+            "comment": comments[name.value],
+        }
         sliders[name.value] = words
     return {"sliders": sliders, "scale": ast.literal_eval(assigned["SCALE"])}
 
 
 def _code(notebook):
-    return "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    return "\n".join(
+        "".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"
+    )
 
 
 def _tags(cell):
@@ -118,8 +174,14 @@ def _tags(cell):
 
 
 def _page(notebook, cells, metadata):
-    """A notebook's JSON; of its metadata only the language counts: others would change how, or that, it is run."""
-    kept = {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
+    """A notebook's JSON; of its metadata only the language counts: others would change how, or
+    that, it is run.
+    """
+    kept = {
+        key: notebook["metadata"][key]
+        for key in ("kernelspec", "language_info")
+        if key in notebook["metadata"]
+    }
     return json.dumps({**notebook, "metadata": kept | metadata, "cells": cells}, ensure_ascii=False)
 
 
@@ -135,7 +197,12 @@ def _own_cell(cell, title, tags=()):
     if "injected-parameters" in _tags(cell):
         source = source.replace("# Parameters", "# the values in this run", 1)
     metadata = {"tags": [*_tags(cell), *tags], "mystnb": {"image": {"alt": f"Figure: {title}"}}}
-    return {**cell, "source": source, "metadata": metadata, "outputs": [_shown(output) for output in cell["outputs"]]}
+    return {
+        **cell,
+        "source": source,
+        "metadata": metadata,
+        "outputs": [_shown(output) for output in cell["outputs"]],
+    }
 
 
 def _shown(output):
@@ -144,29 +211,43 @@ def _shown(output):
     data = {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}
     if "text/markdown" in data:
         text = inert("".join(data["text/markdown"]))
-        reported = "report" in output["metadata"].get("ledger", {})  # then its table is at the head of the page
+        reported = "report" in output["metadata"].get(
+            "ledger", {}
+        )  # then its table is at the head of the page
         data["text/markdown"] = text.partition("\n\n")[0] if reported else text
     return {**output, "data": data}
 
 
 def dashboard(env, entries, texts):
-    """The first page: all claims in one table, totals per kind and paper, and the site's tree of pages."""
+    """The first page: all claims in one table, totals per kind and paper, and the site's tree of
+    pages.
+    """
     html = env.get_template("dashboard.html").render(entries=entries, papers=texts)
     tree = _toctree("Start", ["start", "findings", "errata"])
     tree += _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
-    tree += _toctree("Reading", ["verdicts", "glossary", "running", *(path.stem for path in explorers())])
+    tree += _toctree(
+        "Reading", ["verdicts", "glossary", "running", *(path.stem for path in explorers())]
+    )
     tree += _toctree("Library", [f"{name} <reference/{name}>" for name in reference()])
     return f"{quotes.page('index', quotes.Quotes(entries))}\n{raw(html)}\n{tree}"
 
 
 def _toctree(caption, pages):
-    return "\n".join(["```{toctree}", ":hidden:", ":titlesonly:", f":caption: {caption}", "", *pages, "```\n\n"])
+    return "\n".join(
+        ["```{toctree}", ":hidden:", ":titlesonly:", f":caption: {caption}", "", *pages, "```\n\n"]
+    )
 
 
 def paper_page(env, key, text, entries):
-    """What a paper claims, all its claims and what was found, those that do not hold, and its errata."""
+    """What a paper claims, all its claims and what was found, those that do not hold, and its
+    errata.
+    """
     own = [entry for entry in entries if entry.claim.paper == key]
-    short = [entry for entry in own if entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)]
+    short = [
+        entry
+        for entry in own
+        if entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)
+    ]
     template = env.get_template("shortfall.html")
     wrong = errata.lists([key], entries, "###")
     _, heading, written = text
@@ -174,15 +255,22 @@ def paper_page(env, key, text, entries):
         f"# {heading}\n{quotes.fill(f'papers/{key}.md', written, quotes.Quotes(entries, '../'))}",
         f"## All claims\n\n{raw(env.get_template('paper.html').render(entries=own))}",
         "## What does not hold, and why\n" if short else "",
-        *(f"### {with_formulas(entry.claim.title)}\n\n{raw(template.render(entry=entry))}" for entry in short),
+        *(
+            f"### {with_formulas(entry.claim.title)}\n\n{raw(template.render(entry=entry))}"
+            for entry in short
+        ),
         f"## Errata\n\n{wrong}" if wrong.strip() else "",
-        _toctree("Claims", [f"{entry.claim.slug} </{entry.page()}>" for entry in own if entry.best]),
+        _toctree(
+            "Claims", [f"{entry.claim.slug} </{entry.page()}>" for entry in own if entry.best]
+        ),
     ]
     return "\n".join(parts)
 
 
 def reference():
-    """{name: MyST text} of the library's reference, for autodoc: modules with all that is public."""
+    """{name: MyST text} of the library's reference, for autodoc: modules with all that is
+    public.
+    """
     texts, lib = {}, paths.ROOT / "lib"
     for place in LIBRARY:
         path = lib / place
@@ -190,7 +278,9 @@ def reference():
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             name = ".".join(file.relative_to(lib).with_suffix("").parts).removesuffix(".__init__")
             if not file.stem.startswith("_") or file.stem == "__init__":
-                title = f"## {name.partition(f'.{path.stem}.')[2]}\n\n" if name.count(".") > 1 else ""
+                title = (
+                    f"## {name.partition(f'.{path.stem}.')[2]}\n\n" if name.count(".") > 1 else ""
+                )
                 options = "   :members:\n   :ignore-module-all:"
                 parts.append(f"{title}```{{eval-rst}}\n.. automodule:: {name}\n{options}\n```\n")
         texts[path.stem] = "\n".join(parts)

@@ -26,7 +26,9 @@ def page(name, quotes):
 
 
 def fill(where, text, quotes):
-    """A text in which `{{ ... }}` calls the public methods of `quotes`. Raises OverparamError for anything else."""
+    """A text in which `{{ ... }}` calls the public methods of `quotes`. Raises OverparamError for
+    anything else.
+    """
     names = {name: getattr(quotes, name) for name in dir(quotes) if not name.startswith("_")}
     try:
         return jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(text).render(names)
@@ -35,7 +37,8 @@ def fill(where, text, quotes):
 
 
 class Quotes:
-    """What a text can quote of the records in `entries`: claims, checks, tables and figures by their names.
+    """What a text can quote of the records in `entries`: claims, checks, tables and figures by
+    their names.
 
     home: leads from the text's page to the site's root.
     """
@@ -45,7 +48,9 @@ class Quotes:
         self.total = len(self._entries)
 
     def value(self, claim, name, size=None):
-        """A check's or a recorded number's value with its interval, at the size that counts or at a named one."""
+        """A check's or a recorded number's value with its interval, at the size that counts or at a
+        named one.
+        """
         entry = self._entries[claim]
         version = entry.versions.get(size) if size else entry.best
         if not (version and version.record):
@@ -53,7 +58,8 @@ class Quotes:
         return findings.Quotes(version.record, version.folder).value(name)
 
     def statistic(self, claim, table, column, how=None, log10=False, **where):
-        """Mean ± standard deviation of a column of a kept table, or what `how` names, over the rows with column=value.
+        """Mean ± standard deviation of a column of a kept table, or what `how` names, over the rows
+        with column=value.
 
         "last" stands for a column's largest value; log10: the column holds decimal logarithms.
         """
@@ -101,9 +107,15 @@ class Quotes:
         across, down = right - left, lower - upper
         wide = f"{12 * across / down:.4g}rem" if panel else f"{across // 2}px"
         box = {"across": across, "down": down, "wide": wide}
-        box |= {"width": 100 * width / across, "left": -100 * left / across, "top": -100 * upper / down}
+        box |= {
+            "width": 100 * width / across,
+            "left": -100 * left / across,
+            "top": -100 * upper / down,
+        }
         source = f"{self._home}records/{entry.best.size}/{claim}/{file}"
-        return raw(_PICTURE.format(page=self._home + entry.page(), source=source, alt=description, **box))
+        return raw(
+            _PICTURE.format(page=self._home + entry.page(), source=source, alt=description, **box)
+        )
 
     def cards(self, count):
         """The first findings of the page that has them all."""

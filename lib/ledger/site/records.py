@@ -1,4 +1,6 @@
-"""What the site shows of each claim: its committed records, or else the outputs that are stored in its notebook."""
+"""What the site shows of each claim: its committed records, or else the outputs that are stored in
+its notebook.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,9 @@ from ..show import NOT_RUN
 
 @dataclass(frozen=True)
 class Version:
-    """A claim's executed notebook at one size; at smoke size it is the page as stored, and there is no record."""
+    """A claim's executed notebook at one size; at smoke size it is the page as stored, and there is
+    no record.
+    """
 
     size: str
     path: Path
@@ -29,17 +33,27 @@ class Version:
     @property
     def figure(self):
         """The name of the first figure, or None."""
-        return next((name for name in self.record["figures"] if name in self.files), None) if self.record else None
+        return (
+            next((name for name in self.record["figures"] if name in self.files), None)
+            if self.record
+            else None
+        )
 
     def picture(self, name, panel=1):
-        """A figure's width in pixels, and the box (left, upper, right, lower) of a panel, or else of all of it."""
+        """A figure's width in pixels, and the box (left, upper, right, lower) of a panel, or else
+        of all of it.
+        """
         with Image.open(self.folder / name) as opened:
-            return opened.width, (self.record["figures"][name][panel - 1 : panel] or [(0, 0, *opened.size)])[0]
+            return opened.width, (
+                self.record["figures"][name][panel - 1 : panel] or [(0, 0, *opened.size)]
+            )[0]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered claim, its versions by growing size, and the one whose verdict counts, if there is any."""
+    """A registered claim, its versions by growing size, and the one whose verdict counts, if there
+    is any.
+    """
 
     claim: registry.Claim
     versions: dict
@@ -50,7 +64,9 @@ class Entry:
         return self.best.verdict if self.best else NOT_RUN
 
     def page(self, version=None):
-        """The page of a version (default: the best), relative to the site's root and without suffix."""
+        """The page of a version (default: the best), relative to the site's root and without
+        suffix.
+        """
         suffix = f"-{version.size}" if version not in (None, self.best) else ""
         return f"claims/{self.claim.id}{suffix}"
 
@@ -71,7 +87,8 @@ def load(figures):
 def _versions(claim, figures):
     versions, page = {}, claim.page
     for size in records.COMMITTED:
-        path, record = records.executed(page.id, size, figures), records.load(claim.id, size, figures)
+        path = records.executed(page.id, size, figures)
+        record = records.load(claim.id, size, figures)
         if record and path.exists() and records.has_size(claim.id, size):
             for wrong in records.damaged(claim.id, size, figures):
                 raise ClaimError(f"{wrong} is not what its run wrote; run the claim again")

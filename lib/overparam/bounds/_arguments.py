@@ -1,4 +1,5 @@
-"""What the formulas do with their arguments: float64, each inside the range that its letter has in the paper.
+"""What the formulas do with their arguments: float64, each inside the range that its letter has in
+the paper.
 
 A range is a pair of a condition on an array and the words that complete "n must be ...".
 """
@@ -17,7 +18,9 @@ UP_TO_1 = (lambda v: (v > 0) & (v <= 1), "in (0, 1]")
 
 
 def float64(value):
-    """The number, array or tensor as a float64 array: integer arrays would overflow in powers such as n⁶."""
+    """The number, array or tensor as a float64 array: integer arrays would overflow in powers such
+    as n⁶.
+    """
     if hasattr(value, "detach"):
         value = value.detach().cpu().double().numpy()
     return np.asarray(value, dtype=np.float64)
@@ -28,17 +31,20 @@ def _within(name, value, allowed):
     try:
         x = float64(value)[()]
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r}") from None
+        raise ParameterError(
+            f"{name} must be a number or an array of numbers, got {value!r}"
+        ) from None
     if not np.all(holds(x)):
         raise ParameterError(f"{name} must be {words}, got {value}")
     return x
 
 
 def checker(letters):
-    """A decorator, `@checked` or `@checked(letter=range)`, by which a function gets its letters as float64.
+    """A decorator, `@checked` or `@checked(letter=range)`, by which a function gets its letters as
+    float64.
 
-    letters: the ranges, by the space-separated letters that have them. An argument outside its range raises
-    ParameterError; one of another name, and a default, passes unchanged.
+    letters: the ranges, by the space-separated letters that have them. An argument outside its
+    range raises ParameterError; one of another name, and a default, passes unchanged.
     """
     ranges = {letter: allowed for group, allowed in letters.items() for letter in group.split()}
 

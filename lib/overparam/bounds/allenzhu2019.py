@@ -1,10 +1,11 @@
-"""Allen-Zhu, Li, Song (2019): convergence of deep over-parameterized ReLU nets, arXiv 1811.03962, version 5.
+"""Allen-Zhu, Li, Song (2019): convergence of deep over-parameterized ReLU nets, arXiv 1811.03962,
+version 5.
 
-The net has h₀ = φ(Ax), h_l = φ(W_l h_{l−1}) for l = 1..L and y = Bh_L with φ = max(0, ·), entries N(0, 2/m) in
-A and W_l, N(0, 1/d) in B: m is the width, d the dimension of y. W_1..W_L are trained on F = Σ_i F_i,
-F_i = ½‖y_i − y*_i‖², on n unit inputs with ‖x_i − x_j‖ ≥ δ. ω bounds the spectral norm of every layer's change, w
-is that of the step W′, s counts nonzero entries, b is the batch size. The corrected forms are what the paper's own
-proofs give.
+The net has h₀ = φ(Ax), h_l = φ(W_l h_{l−1}) for l = 1..L and y = Bh_L with φ = max(0, ·), entries
+N(0, 2/m) in A and W_l, N(0, 1/d) in B: m is the width, d the dimension of y. W_1..W_L are trained
+on F = Σ_i F_i, F_i = ½‖y_i − y*_i‖², on n unit inputs with ‖x_i − x_j‖ ≥ δ. ω bounds the spectral
+norm of every layer's change, w is that of the step W′, s counts nonzero entries, b is the batch
+size. The corrected forms are what the paper's own proofs give.
 """
 
 import numpy as np
@@ -58,7 +59,10 @@ def sparse_level(m, L, *, power=1, c=1.0):
 
 @_checked
 def sparse_bilinear(s, m, *, C=1.0):
-    """C √(s log m/m), a bound on |uᵀW_b D_{b−1} ⋯ W_a v| for s-sparse unit u, v. Source: Lemma 7.3d."""
+    """C √(s log m/m), a bound on |uᵀW_b D_{b−1} ⋯ W_a v| for s-sparse unit u, v.
+
+    Source: Lemma 7.3d.
+    """
     return C * np.sqrt(s * np.log(m) / m)
 
 
@@ -85,18 +89,32 @@ def claim76_expectation(alpha, delta, form="printed"):
     """E(φ(g₁) − φ(αg₁ + δg₂))² for independent g₁, g₂ ~ N(0, 2).
 
     printed: the closed form of the proof, whose integrals leave out αg₁ + δg₂ < 0, that is
-    E[g₁²; g₁ > 0 > αg₁ + δg₂]. corrected: 1 + r² − (2/π)(δ + α(π − arctan2(δ, α))) with r² = α² + δ².
+    E[g₁²; g₁ > 0 > αg₁ + δg₂]. corrected: 1 + r² − (2/π)(δ + α(π − arctan2(δ, α))) with r² = α² +
+    δ².
     Source: Claim 7.6.
     """
     if _is_corrected(form):
-        return 1 + alpha**2 + delta**2 - 2 / np.pi * (delta + alpha * (np.pi - np.arctan2(delta, alpha)))
+        return (
+            1
+            + alpha**2
+            + delta**2
+            - 2 / np.pi * (delta + alpha * (np.pi - np.arctan2(delta, alpha)))
+        )
     fraction = delta * (-2 * alpha**2 + alpha - 2 * delta**2) / (alpha**2 + delta**2)
-    return (fraction + (1 - 2 * alpha) * np.arctan(alpha / delta)) / np.pi + (alpha - 1) * alpha + delta**2 + 0.5
+    return (
+        (fraction + (1 - 2 * alpha) * np.arctan(alpha / delta)) / np.pi
+        + (alpha - 1) * alpha
+        + delta**2
+        + 0.5
+    )
 
 
 @_checked
 def sign_changes(m, omega, L, *, C=1.0):
-    """C m ω^(2/3) L, a bound on a layer's sign changes ‖D′_l‖₀; for residual nets L = 1. Source: Lemma 8.2b."""
+    """C m ω^(2/3) L, a bound on a layer's sign changes ‖D′_l‖₀; for residual nets L = 1.
+
+    Source: Lemma 8.2b.
+    """
     return C * m * omega ** (2 / 3) * L
 
 
@@ -114,23 +132,28 @@ def backward_change(s, omega, L, m, d, *, C=1.0):
 
 @_checked
 def grad_upper(F, m, d, n=1, L=1, *, C=1.0):
-    """C F L n m/d, a bound on ‖∇F‖_F²; with L = 1 on ‖∇_{W_l} F‖_F², with n = L = 1 on ‖∇_{W_l} F_i‖_F², F = F_i.
+    """C F L n m/d, a bound on ‖∇F‖_F²; with L = 1 on ‖∇_{W_l} F‖_F², with n = L = 1 on ‖∇_{W_l}
+    F_i‖_F², F = F_i.
 
-    With L = 1 also on the mean of ‖(n/b) Σ_{i ∈ S_t} ∇F_i‖₂² over the batches S_t. With Σ_i ‖v_i‖² or ‖v_i‖²
-    as F it is Lemma 9.3. Source: Theorem 3, eq. (13.2).
+    With L = 1 also on the mean of ‖(n/b) Σ_{i ∈ S_t} ∇F_i‖₂² over the batches S_t. With Σ_i ‖v_i‖²
+    or ‖v_i‖² as F it is Lemma 9.3. Source: Theorem 3, eq. (13.2).
     """
     return C * F * L * n * m / d
 
 
 @_checked
 def grad_lower(F, m, d, n, delta, *, c=1.0):
-    """c F δ m/(dn²), a lower bound on ‖∇F‖_F²; with n max_i F_i as F on ‖∇_{W_L} F‖_F². Source: Theorem 3."""
+    """c F δ m/(dn²), a lower bound on ‖∇F‖_F²; with n max_i F_i as F on ‖∇_{W_L} F‖_F².
+
+    Source: Theorem 3.
+    """
     return c * F * delta * m / (d * n**2)
 
 
 @_checked
 def lem93_lower(F, m, d, n, delta, form="printed"):
-    """F δ m/(2000 dn), a lower bound on the initial ‖∇_{W_L}‖_F² of fixed loss vectors v; F: max_i ‖v_i‖².
+    """F δ m/(2000 dn), a lower bound on the initial ‖∇_{W_L}‖_F² of fixed loss vectors v; F: max_i
+    ‖v_i‖².
 
     corrected: 8000, as of two sums that differ by one term the larger has only half of its norm.
     Source: Lemma 9.3 and Section 9.2.
@@ -142,7 +165,8 @@ def lem93_lower(F, m, d, n, delta, form="printed"):
 def claim94_miss(n, form="printed"):
     """1/(8n), a bound on P(|z| < δ/(4n√m)) for z normal of variance δ²/(2m).
 
-    corrected: erf(1/(4n)), which is 2.26 times larger; the union over n samples leaves 0.72 and not 7/8.
+    corrected: erf(1/(4n)), which is 2.26 times larger; the union over n samples leaves 0.72 and not
+    7/8.
     Source: Section 9.2.1.
     """
     return erf(1 / (4 * n)) if _is_corrected(form) else 1 / (8 * n)
@@ -150,7 +174,10 @@ def claim94_miss(n, form="printed"):
 
 @_checked
 def gradient_change(F, omega, L, m, d, n, *, C=1.0):
-    """C n F (m log m/d) ω^(2/3) L⁴, a bound on ∇_{W_l}'s squared change, F = Σ_i ‖v_i‖². Source: eq. (10.2)."""
+    """C n F (m log m/d) ω^(2/3) L⁴, a bound on ∇_{W_l}'s squared change, F = Σ_i ‖v_i‖².
+
+    Source: eq. (10.2).
+    """
     return C * n * F * m * np.log(m) / d * omega ** (2 / 3) * L**4
 
 
@@ -162,10 +189,12 @@ def thm3_radius(n, L, delta, m, *, C=1.0):
 
 @_checked
 def omega_range(m, L, d, form="printed", *, C1=1.0, C2=1.0):
-    """C₁ (d/(mL log m))^(3/2) and C₂/(L^(9/2) log³m), the smallest and largest ω of Theorems 4 and 5.
+    """C₁ (d/(mL log m))^(3/2) and C₂/(L^(9/2) log³m), the smallest and largest ω of Theorems 4 and
+    5.
 
-    The largest is that of Lemma 8.2 too. corrected: at most C₂/(L⁶ log^(3/2) m), from where on mω^(2/3)L sign
-    changes are more than the m/(L³ log m) of Lemma 8.7, on which both theorems rest. Source: Sections 11, 14.
+    The largest is that of Lemma 8.2 too. corrected: at most C₂/(L⁶ log^(3/2) m), from where on
+    mω^(2/3)L sign changes are more than the m/(L³ log m) of Lemma 8.7, on which both theorems rest.
+    Source: Sections 11, 14.
     """
     lm = np.log(m)
     largest = C2 / (L**4.5 * lm**3)
@@ -177,8 +206,8 @@ def omega_range(m, L, d, form="printed", *, C1=1.0, C2=1.0):
 @_checked
 def semismooth_terms(F, w, n, L, m, d, omega, form="printed", *, C1=1.0, C2=1.0):
     """C₁ √(nF) ω^(1/3) L² √(m log m/d) w and C₂ n L² (m/d) w², bounds on F(W + W′) − F(W)
-    − ⟨∇F(W), W′⟩ as a sum. corrected: L³ in the first, as (11.5) bounds one of the L layers that (11.3) adds up.
-    Source: Theorem 4 (Section 11).
+    − ⟨∇F(W), W′⟩ as a sum. corrected: L³ in the first, as (11.5) bounds one of the L layers that
+    (11.3) adds up. Source: Theorem 4 (Section 11).
     """
     power = 3 if _is_corrected(form) else 2
     kink = C1 * np.sqrt(n * F) * np.cbrt(omega) * L**power * np.sqrt(m * np.log(m) / d) * w
@@ -186,7 +215,10 @@ def semismooth_terms(F, w, n, L, m, d, omega, form="printed", *, C1=1.0, C2=1.0)
 
 
 def prop113_diagonal(a, b):
-    """The D″ of φ(a) − φ(b) = (D + D″)(a − b), D = diag 1(a ≥ 0), as a vector. Source: Proposition 11.3."""
+    """The D″ of φ(a) − φ(b) = (D + D″)(a − b), D = diag 1(a ≥ 0), as a vector.
+
+    Source: Proposition 11.3.
+    """
     a, b = np.broadcast_arrays(float64(a), float64(b))
     differ = (a >= 0) != (b >= 0)
     return np.where(differ, b / np.where(differ, np.abs(a - b), 1), 0.0)
@@ -227,7 +259,10 @@ def _log10_width(a):
 
 @_checked
 def thm1_log10_width(n, L, delta, d, *, C=1.0):
-    """log₁₀ of the m = C n²⁴ L¹² d log⁵m/δ⁸; ParameterError where m/log⁵m < e⁵/5⁵. Source: Section 12."""
+    """log₁₀ of the m = C n²⁴ L¹² d log⁵m/δ⁸; ParameterError where m/log⁵m < e⁵/5⁵.
+
+    Source: Section 12.
+    """
     return _log10_width(24 * np.log(n) + 12 * np.log(L) + np.log(C * d) - 8 * np.log(delta))
 
 
@@ -239,19 +274,28 @@ def thm1_lr(n, L, delta, m, d, *, C=1.0):
 
 @_checked
 def thm1_iters(n, L, delta, eps, m=None, *, C=1.0):
-    """C (n⁶ L²/δ²) log(1/ε), the steps to F ≤ ε; with m, log(n log m/ε). Source: Section 12, Theorem 8."""
+    """C (n⁶ L²/δ²) log(1/ε), the steps to F ≤ ε; with m, log(n log m/ε).
+
+    Source: Section 12, Theorem 8.
+    """
     return C * n**6 * L**2 / delta**2 * np.log(1 / eps if m is None else n * np.log(m) / eps)
 
 
 @_checked
 def thm1_rate(eta, delta, m, n, d, *, c=1.0):
-    """c η δ m/(dn²), by which share F at least falls in a step. Source: eqs. (12.2), (13.2), (A.2)."""
+    """c η δ m/(dn²), by which share F at least falls in a step.
+
+    Source: eqs. (12.2), (13.2), (A.2).
+    """
     return c * eta * delta * m / (d * n**2)
 
 
 @_checked
 def thm1_movement(n, delta, m, d, *, C=1.0):
-    """C n³ √(d/m) log m/δ, a bound on ‖W_l⁽ᵗ⁾ − W_l⁽⁰⁾‖_F, of a layer as proved. Source: eq. (12.1)."""
+    """C n³ √(d/m) log m/δ, a bound on ‖W_l⁽ᵗ⁾ − W_l⁽⁰⁾‖_F, of a layer as proved.
+
+    Source: eq. (12.1).
+    """
     return C * n**3 * np.sqrt(d / m) * np.log(m) / delta
 
 
@@ -270,8 +314,8 @@ def _check_batch(b, n):
 def thm2_log10_width(n, L, delta, d, b, form="printed", *, C=1.0):
     """log₁₀ of the m with m = C n²⁴ L¹² b d log⁵m/δ⁸, from which SGD converges.
 
-    corrected: C n²⁵ L¹² d log⁵m/(bδ⁸), where `thm2_movement` reaches `thm1_radius`; the theorem's statement
-    divides by b as well. Raises ParameterError as `thm1_log10_width`. Source: Section 13.
+    corrected: C n²⁵ L¹² d log⁵m/(bδ⁸), where `thm2_movement` reaches `thm1_radius`; the theorem's
+    statement divides by b as well. Raises ParameterError as `thm1_log10_width`. Source: Section 13.
     """
     _check_batch(b, n)
     batch = np.log(n / b) if _is_corrected(form) else np.log(b)
@@ -310,7 +354,8 @@ def _of_kind(kind, factors):
 
 @_checked
 def thm6_iters(kind, n, L, delta, eps=1.0, sigma=1.0, D=1.0, form="printed", *, C=1.0):
-    """C n⁶ L²/δ² times log(1/ε)/σ ("pl"), nD²/ε ("convex"), 1/ε² ("nonconvex") or 1 ("cross-entropy") steps.
+    """C n⁶ L²/δ² times log(1/ε)/σ ("pl"), nD²/ε ("convex"), 1/ε² ("nonconvex") or 1
+    ("cross-entropy") steps.
 
     sigma: σ of ‖∇f‖² ≥ σ(f − f*); D: distance to the minimiser. corrected: n/ε² for "nonconvex", as
     |f| ≤ O(1) leaves F(W⁽⁰⁾) ≤ O(n). Source: Theorem 6, Appendix A.
@@ -337,19 +382,24 @@ def resnet_tau(L, m, *, c=1.0):
     return c / (L * np.log(m))
 
 
-# What wide nets do exactly: limits that the bounds are compared with. All of it ours; k is a number of layers.
+# What wide nets do exactly: limits that the bounds are compared with. All of it ours; k is a number
+# of layers.
 _E3 = 2 * np.sqrt(2 / np.pi)  # E|g|³ of a standard normal g
 
 
 @_checked
 def forward_norm_failure_gaussian(L, m, eps):
-    """erfc √(0.4 ε² m/(L + 1)), the limit of P(|‖h_L‖ − 1| > ε) for m → ∞, small ε: Lemma 7.1 has c = 0.4."""
+    """erfc √(0.4 ε² m/(L + 1)), the limit of P(|‖h_L‖ − 1| > ε) for m → ∞, small ε: Lemma 7.1 has c
+    = 0.4.
+    """
     return erfc(np.sqrt(0.4 * eps**2 * m / (L + 1)))
 
 
 @_checked
 def log_norm_moments(L, m):
-    """−(5/2)(L + 1)/m and 5(L + 1)/m, mean and variance of log ‖h_L‖² to leading order in 1/m, from Fact 7.2."""
+    """−(5/2)(L + 1)/m and 5(L + 1)/m, mean and variance of log ‖h_L‖² to leading order in 1/m, from
+    Fact 7.2.
+    """
     return -2.5 * (L + 1) / m, 5 * (L + 1) / m
 
 
@@ -369,16 +419,20 @@ def log_ratio_moments(m):
 
 @_checked
 def fuss_catalan_edge(k):
-    """√((k + 1)^(k+1)/k^k), the limit of ‖D_k W_k D_{k−1} ⋯ W_1 D_0‖₂ for m → ∞; near √(ek) for large k."""
+    """√((k + 1)^(k+1)/k^k), the limit of ‖D_k W_k D_{k−1} ⋯ W_1 D_0‖₂ for m → ∞; near √(ek) for
+    large k.
+    """
     return np.sqrt(k + 1) * np.exp(k / 2 * np.log1p(1 / k))
 
 
 @_checked
 def backward_sparse_limit(s, m):
-    """√(s + 2mtφ(t)) with 2Φ(−t) = s/m, the norm of the s largest of the m entries of B for d = 1 and m → ∞.
+    """√(s + 2mtφ(t)) with 2Φ(−t) = s/m, the norm of the s largest of the m entries of B for d = 1
+    and m → ∞.
 
-    It is the supremum of Lemma 7.4a at a = L + 1 exactly, and a third of that of Lemma 8.7 at a = L, ω = 0; also
-    that of |g · a| over unit a with s nonzero entries for g ~ N(0, I), as in Lemma B.5 of Frei et al. 2019.
+    It is the supremum of Lemma 7.4a at a = L + 1 exactly, and a third of that of Lemma 8.7 at a =
+    L, ω = 0; also that of |g · a| over unit a with s nonzero entries for g ~ N(0, I), as in Lemma
+    B.5 of Frei et al. 2019.
     """
     if np.any(s > m):
         raise ParameterError(f"s must be at most m, got s = {s}, m = {m}")
@@ -388,7 +442,9 @@ def backward_sparse_limit(s, m):
 
 @_checked
 def separation_limit(delta, l):
-    """‖(I − ĥ_i ĥ_iᵀ) h_j‖ at layer l, m → ∞, unit inputs at distance δ; l = −1 are the inputs. Ours."""
+    """‖(I − ĥ_i ĥ_iᵀ) h_j‖ at layer l, m → ∞, unit inputs at distance δ; l = −1 are the inputs.
+    Ours.
+    """
     delta, l = np.broadcast_arrays(delta, l)
     theta = 2 * np.arcsin(delta / 2)
     for layer in range(int(np.max(l)) + 1):
@@ -406,15 +462,19 @@ def sign_changes_onelayer(m, omega):
 
 @_checked
 def sign_changes_random(m, omega):
-    """(m/π) arctan(ω/(2√2)), the expected sign changes by one layer's Gaussian W′ of spectral norm ω, m → ∞."""
+    """(m/π) arctan(ω/(2√2)), the expected sign changes by one layer's Gaussian W′ of spectral norm
+    ω, m → ∞.
+    """
     return m / np.pi * np.arctan(omega / (2 * np.sqrt(2)))
 
 
 @_checked
 def thm5a_onelayer(omega):
-    """1.640 ω^(1/3), the largest ‖∇_{W_L} y_j − ∇_{W_L} y_j^ntk‖_F/‖∇_{W_L} y_j^ntk‖_F by W′_L alone.
+    """1.640 ω^(1/3), the largest ‖∇_{W_L} y_j − ∇_{W_L} y_j^ntk‖_F/‖∇_{W_L} y_j^ntk‖_F by W′_L
+    alone.
 
-    For ‖h_{L−1}‖ = 1, m → ∞ and small ω: the signs with |g_k| ≤ t|B_jk| change, at the cost Σ g_k² = ω².
+    For ‖h_{L−1}‖ = 1, m → ∞ and small ω: the signs with |g_k| ≤ t|B_jk| change, at the cost Σ g_k²
+    = ω².
     """
     return np.sqrt(2 * _E3 / np.sqrt(np.pi) * np.cbrt(3 * np.sqrt(np.pi) / _E3)) * np.cbrt(omega)
 
@@ -434,13 +494,19 @@ def thm5c_onelayer(omega):
 
 @_checked
 def cnn_norm_sq(h0sq, tau, positions, q, l):
-    """h0sq + l τ² 𝔡/q, the limit of ‖h_l‖², l < L; h0sq: ‖h₀‖², positions: 𝔡. Source: Appendix B.1."""
+    """h0sq + l τ² 𝔡/q, the limit of ‖h_l‖², l < L; h0sq: ‖h₀‖², positions: 𝔡.
+
+    Source: Appendix B.1.
+    """
     return h0sq + l * tau**2 * positions / q
 
 
 @_checked
 def cnn_gains(m, q, positions):
-    """√(qm) and 𝔡/q, limits of ‖h₀‖² and ‖h_L‖²/‖h_{L−1}‖² as printed, not 1. Source: Appendix B."""
+    """√(qm) and 𝔡/q, limits of ‖h₀‖² and ‖h_L‖²/‖h_{L−1}‖² as printed, not 1.
+
+    Source: Appendix B.
+    """
     return np.sqrt(q * m), positions / q
 
 

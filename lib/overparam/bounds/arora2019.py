@@ -1,7 +1,8 @@
 """Arora, Du, Hu, Li, Wang (2019): fine-grained analysis of two-layer ReLU nets, arXiv 1901.08584.
 
-The net is f(x) = m^(-1/2) Σ_r a_r σ(w_rᵀx) with w_r(0) ~ N(0, κ²I), trained on Φ = ½‖y − u‖². H stands for
-the Gram matrix H^∞ of eq. (3), λ₀ for its smallest eigenvalue. The degree p is one number.
+The net is f(x) = m^(-1/2) Σ_r a_r σ(w_rᵀx) with w_r(0) ~ N(0, κ²I), trained on Φ = ½‖y − u‖². H
+stands for the Gram matrix H^∞ of eq. (3), λ₀ for its smallest eigenvalue. The degree p is one
+number.
 """
 
 import math
@@ -32,16 +33,18 @@ def _inverse_form(y, H):
         factor, lower = cho_factor(H, lower=True)
         half = solve_triangular(factor, y, lower=lower)
     except ValueError as error:  # LinAlgError is one
-        raise ParameterError(f"H must be finite and positive definite, y finite: {error}") from error
+        raise ParameterError(
+            f"H must be finite and positive definite, y finite: {error}"
+        ) from error
     return np.sum(half**2, axis=0), y.shape[0]
 
 
 def complexity(y, H):
     """√(2 yᵀ H⁻¹ y / n), the complexity measure of the labels y.
 
-    y: (n,), or (n, k) for k label vectors that share one Cholesky factor; H: (n, n), of which the lower
-    triangle is read. Returns a float, or an array (k,). Raises ParameterError if H is not positive definite
-    or the shapes disagree. Source: eq. (10).
+    y: (n,), or (n, k) for k label vectors that share one Cholesky factor; H: (n, n), of which the
+    lower triangle is read. Returns a float, or an array (k,). Raises ParameterError if H is not
+    positive definite or the shapes disagree. Source: eq. (10).
     """
     yHy, n = _inverse_form(y, H)
     return np.sqrt(2 * yHy / n)
@@ -51,13 +54,16 @@ def complexity(y, H):
 def predicted_residual(lam, proj2, eta, k):
     """√(Σ_i (1 − ηλ_i)^(2k) (v_iᵀy)²), the predicted ‖y − u(k)‖₂.
 
-    lam, proj2: (n,), the eigenvalues λ_i and the squared projections (v_iᵀy)²; k: a number of steps or an
-    array of them, which gives the result its shape. Infinite where ηλ_i > 2 makes it overflow.
+    lam, proj2: (n,), the eigenvalues λ_i and the squared projections (v_iᵀy)²; k: a number of steps
+    or an array of them, which gives the result its shape. Infinite where ηλ_i > 2 makes it
+    overflow.
     Source: Theorem 4.1, eq. (8).
     """
     lam = float64(lam)
     if np.ndim(lam) != 1 or np.shape(lam) != np.shape(proj2):
-        raise ParameterError(f"lam and proj2 must be (n,), got {np.shape(lam)} and {np.shape(proj2)}")
+        raise ParameterError(
+            f"lam and proj2 must be (n,), got {np.shape(lam)} and {np.shape(proj2)}"
+        )
     met = proj2 > 0  # 0 times an overflow would be NaN
     shrink, weight = (1 - eta * lam[met]) ** 2, proj2[met]
     with np.errstate(over="ignore"):
@@ -100,7 +106,10 @@ def thm41_kappa(eps, delta, n, *, C=1.0):
 
 @_checked
 def thm41_eps(n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0):
-    """C₁ √n κ/δ + C₂ n^(7/2) / (√m λ₀² κ δ²), the error of eq. (8). Source: Appendix C, Theorem 4.1."""
+    """C₁ √n κ/δ + C₂ n^(7/2) / (√m λ₀² κ δ²), the error of eq. (8).
+
+    Source: Appendix C, Theorem 4.1.
+    """
     return C1 * np.sqrt(n) * kappa / delta + C2 * n**3.5 / (np.sqrt(m) * lam0**2 * kappa * delta**2)
 
 
@@ -134,7 +143,8 @@ def lem53_B(yHy, n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0, C3=1.0):
 def lem54_rademacher(B, R, m, n, kappa, delta, *, terms=False):
     """B/√(2n) (1 + (2 log(2/δ)/m)^(1/4)) + 2R²√m/κ + R √(2 log(2/δ)).
 
-    It bounds the empirical Rademacher complexity of the nets with ‖w_r − w_r(0)‖₂ ≤ R and ‖W − W(0)‖_F ≤ B.
+    It bounds the empirical Rademacher complexity of the nets with ‖w_r − w_r(0)‖₂ ≤ R and ‖W −
+    W(0)‖_F ≤ B.
     terms: return the three terms as a tuple instead of their sum. Source: Lemma 5.4.
     """
     log_term = 2 * np.log(2 / delta)
@@ -168,12 +178,14 @@ def lemC3_H0(n, m, delta):
 def lemC3_rms(K, m):
     """(E‖H(0) − H^∞‖_F²)^(1/2) = (m⁻¹ Σ_ij K_ij² q_ij (1 − q_ij))^(1/2), q = (π − arccos K)/(2π).
 
-    K: (n, n), the inner products of unit vectors; q_ij: the probability that a neuron is active on x_i and
-    x_j. Ours: exact, in place of the bound of Lemma C.3.
+    K: (n, n), the inner products of unit vectors; q_ij: the probability that a neuron is active on
+    x_i and x_j. Ours: exact, in place of the bound of Lemma C.3.
     """
     K = float64(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.all(np.abs(K) <= 1 + 1e-6):
-        raise ParameterError(f"K must hold (n, n) inner products of unit vectors, got shape {K.shape}")
+        raise ParameterError(
+            f"K must hold (n, n) inner products of unit vectors, got shape {K.shape}"
+        )
     both = (np.pi - np.arccos(np.clip(K, -1, 1))) / (2 * np.pi)
     return np.sqrt(np.sum(K**2 * both * (1 - both)) / m)
 
@@ -187,7 +199,8 @@ def _degree(p):
 def thm61_bound(p, alpha, beta):
     """3 p |α| ‖β‖₂^p, an upper bound on √(yᵀH⁻¹y) for y_i = α(βᵀx_i)^p, with p = 1 or even.
 
-    beta: (d,), or a number, the norm of β. Raises ParameterError for any other p. Source: Theorem 6.1.
+    beta: (d,), or a number, the norm of β. Raises ParameterError for any other p. Source: Theorem
+    6.1.
     """
     p, beta = _degree(p), np.atleast_1d(float64(beta))
     if beta.ndim > 1:
@@ -202,7 +215,8 @@ def thm61_proof_const(p):
 
 
 def thm61_sharp_const(p):
-    """2 for p = 1 and √(2π (2l−1) (2l−2)!!/(2l−3)!!) for p = 2l: 1/√c with c the K^p coefficient of eq. (3).
+    """2 for p = 1 and √(2π (2l−1) (2l−2)!!/(2l−3)!!) for p = 2l: 1/√c with c the K^p coefficient of
+    eq. (3).
 
     Ours: the proof of Theorem 6.1, Appendix E, without its (2l−3)!!/(2l−2)!! ≥ 1/(2l−1).
     """
@@ -216,11 +230,14 @@ def thm61_sharp_const(p):
 def cor62_bound(alphas, betas, ps):
     """3 Σ_j p_j |α_j| ‖β_j‖₂^(p_j), an upper bound on √(yᵀH⁻¹y) for y_i = Σ_j α_j (β_jᵀx_i)^(p_j).
 
-    The M_g of Section 6 bounds yᵀH⁻¹y and is the square of this; Examples 6.2 and 6.3 print it unsquared.
+    The M_g of Section 6 bounds yᵀH⁻¹y and is the square of this; Examples 6.2 and 6.3 print it
+    unsquared.
     alphas, betas, ps: one entry for each j, those of betas vectors (d,) or their norms.
     Source: Corollary 6.2, eq. (13).
     """
     if not len(alphas) == len(betas) == len(ps):
         sizes = f"{len(alphas)}, {len(betas)}, {len(ps)}"
         raise ParameterError(f"alphas, betas and ps must be equally long, got {sizes}")
-    return sum(thm61_bound(p, alpha, beta) for alpha, beta, p in zip(alphas, betas, ps, strict=True))
+    return sum(
+        thm61_bound(p, alpha, beta) for alpha, beta, p in zip(alphas, betas, ps, strict=True)
+    )

@@ -1,9 +1,10 @@
-"""Guo, Li and Lerman (AISTATS 2024): leaky ReLUs in the training and generalization of wide networks.
+"""Guo, Li and Lerman (AISTATS 2024): leaky ReLUs in the training and generalization of wide
+networks.
 
-n unit-norm inputs at distance at least δ from each other, outputs in R^d, L trained hidden layers of width m, leak α,
-step size η, batch size b, t steps, loss = L(W), the sum of the squared residuals, with initial value L0, and ω, a
-bound on the spectral norm of the change of every weight matrix. The rederived forms are what the paper's own lemmas
-give.
+n unit-norm inputs at distance at least δ from each other, outputs in R^d, L trained hidden layers
+of width m, leak α, step size η, batch size b, t steps, loss = L(W), the sum of the squared
+residuals, with initial value L0, and ω, a bound on the spectral norm of the change of every weight
+matrix. The rederived forms are what the paper's own lemmas give.
 """
 
 import numpy as np
@@ -43,7 +44,8 @@ def _ln(m):
 
 
 def _folded(alpha):
-    # c and the norm's variance are the same at 1/alpha, which keeps infinities out of their quotients.
+    # c and the norm's variance are the same at 1/alpha, which keeps infinities out of their
+    # quotients.
     large = np.abs(alpha) > 1
     return np.where(large, 1 / np.where(large, alpha, 1), alpha)[()]
 
@@ -57,7 +59,8 @@ def _c(alpha):
 def c_alpha(alpha):
     """c(α) = (1 - α)^2 / (1 + α^2), the factor by which the leak enters every bound.
 
-    Any real α; c(-1) = 2 is the maximum, c(1) = 0, c(±∞) = 1, c(1/α) = c(α). Source: after eq. (10).
+    Any real α; c(-1) = 2 is the maximum, c(1) = 0, c(±∞) = 1, c(1/α) = c(α). Source: after eq.
+    (10).
     """
     return _c(alpha)
 
@@ -75,32 +78,47 @@ def _power(rate, t):
 
 @_checked
 def gamma_gd(alpha, eta, delta, m, n, d, *, C=1):
-    """γ = 1 - C c(α) η δ m / (n d), the loss ratio of a step of gradient descent. Source: eq. (4)."""
+    """γ = 1 - C c(α) η δ m / (n d), the loss ratio of a step of gradient descent.
+
+    Source: eq. (4).
+    """
     return 1 - C * _rate_gd(alpha, eta, delta, m, n, d)
 
 
 @_checked
 def gamma_sgd(alpha, eta, b, delta, m, n, d, *, C=1):
-    """γ = 1 - C c(α) η b δ m / (n^2 d), the same for SGD on the loss of b samples. Source: eq. (6)."""
+    """γ = 1 - C c(α) η b δ m / (n^2 d), the same for SGD on the loss of b samples.
+
+    Source: eq. (6).
+    """
     _check_batch(b, n)
     return 1 - C * (_rate_gd(alpha, eta, delta, m, n, d) * b / n)
 
 
 @_checked
 def gamma_special(alpha, eta, m, d, *, C=1):
-    """γ = 1 - C c(α) η m / d^2, where the initial residual lies in the class F_{L-1}. Source: Theorem B.14."""
+    """γ = 1 - C c(α) η m / d^2, where the initial residual lies in the class F_{L-1}.
+
+    Source: Theorem B.14.
+    """
     return 1 - C * (_c(alpha) * eta * m / d**2)
 
 
 @_checked
 def gamma_convex(alpha, E, delta, eta, m, n, d, L, *, C=1):
-    """γ = 1 - C c(α) E δ η m / (n^2 d L), a step's ratio of the convex excess loss E. Source: eq. (139)."""
+    """γ = 1 - C c(α) E δ η m / (n^2 d L), a step's ratio of the convex excess loss E.
+
+    Source: eq. (139).
+    """
     return 1 - C * E / (n * L) * _rate_gd(alpha, eta, delta, m, n, d)
 
 
 @_checked
 def burnin_sgd(alpha, n, L, b, delta, m, *, C=1):
-    """t > C n^5 L^2 ln^2(m) / (c(α)^2 b δ^2), from where on SGD's rate is proved. Source: eq. (121)."""
+    """t > C n^5 L^2 ln^2(m) / (c(α)^2 b δ^2), from where on SGD's rate is proved.
+
+    Source: eq. (121).
+    """
     _check_batch(b, n)
     return C / _c(alpha) ** 2 * n**5 * L**2 / (b * delta**2) * _ln(m) ** 2
 
@@ -114,13 +132,19 @@ def _width(rhs):
 
 @_checked
 def width_gd(alpha, n, L, d, delta, *, C=1):
-    """The least m > e^4 with m / ln^4 m ≥ C n^5 L^15 d / (c(α) δ^4), if any. Source: Theorem 3.1."""
+    """The least m > e^4 with m / ln^4 m ≥ C n^5 L^15 d / (c(α) δ^4), if any.
+
+    Source: Theorem 3.1.
+    """
     return _width(C / _c(alpha) * n**5 * L**15 * d / delta**4)
 
 
 @_checked
 def width_sgd(alpha, n, L, d, b, delta, *, C=1):
-    """The same of m / ln^4 m ≥ C n^8 L^15 d / (c(α)^4 b δ^5), as `width_gd`. Source: Theorem 3.2."""
+    """The same of m / ln^4 m ≥ C n^8 L^15 d / (c(α)^4 b δ^5), as `width_gd`.
+
+    Source: Theorem 3.2.
+    """
     _check_batch(b, n)
     return _width(C / _c(alpha) ** 4 * n**8 * L**15 * d / (b * delta**5))
 
@@ -142,7 +166,13 @@ def width_gen_gd(n, L, d, delta, tau, form="printed", *, C=1):
     Source: Theorem 3.4.
     """
     power = 10 if _printed(form) else 5
-    return C * n ** (power + 2 * tau) * L ** (15 + 2 * tau) * d ** (1 + 2 * tau) / delta ** (4 - 2 * tau)
+    return (
+        C
+        * n ** (power + 2 * tau)
+        * L ** (15 + 2 * tau)
+        * d ** (1 + 2 * tau)
+        / delta ** (4 - 2 * tau)
+    )
 
 
 @_checked
@@ -159,7 +189,10 @@ def eta_max_sgd(n, L, m, d, delta, *, C=1):
 
 @_checked
 def omega_gradient(n, L, m, delta, *, C=1):
-    """ω < C δ^{3/2} / (n^{3/2} L^{15/2} ln^{3/2} m), the radius of the gradient bounds. Source: Lemma 4.2."""
+    """ω < C δ^{3/2} / (n^{3/2} L^{15/2} ln^{3/2} m), the radius of the gradient bounds.
+
+    Source: Lemma 4.2.
+    """
     return C * delta**1.5 / (n**1.5 * L**7.5 * _ln(m) ** 1.5)
 
 
@@ -167,8 +200,8 @@ def omega_gradient(n, L, m, delta, *, C=1):
 def omega_direct(t, eta, n, m, d, form="printed", *, C=1):
     """‖W^(t) - W^(0)‖_2 ≤ C η t √(n m ln(m) / d), the sum of t bounds on the gradient.
 
-    rederived: C η t n √(m/d) ln(m)^{1/4}, which eqs. (9) and (108) give: the paper takes √(ln m) for the
-    square root of the initial loss, where (108) has √n ln(m)^{1/4}. Source: Appendix B.9.
+    rederived: C η t n √(m/d) ln(m)^{1/4}, which eqs. (9) and (108) give: the paper takes √(ln m)
+    for the square root of the initial loss, where (108) has √n ln(m)^{1/4}. Source: Appendix B.9.
     """
     root_loss = np.sqrt(_ln(m)) if _printed(form) else np.sqrt(n * np.sqrt(_ln(m)))
     return C * eta * t * np.sqrt(n * m / d) * root_loss
@@ -211,8 +244,8 @@ def separation_lower(delta, l):
 def dual_act(phi, alpha):
     """E s(u.h) s(u.h') = cos(φ)/2 + c(α) (sin φ - φ cos φ) / (2π), s the rescaled leaky ReLU.
 
-    h and h' are unit vectors at angle φ in [0, π], u is standard normal, α any real. Ours: eq. (33) with its
-    remainder evaluated.
+    h and h' are unit vectors at angle φ in [0, π], u is standard normal, α any real. Ours: eq. (33)
+    with its remainder evaluated.
     """
     return np.cos(phi) / 2 + _c(alpha) / (2 * np.pi) * (np.sin(phi) - phi * np.cos(phi))
 
@@ -249,13 +282,19 @@ def hprime_bound(omega, L, m, *, C=1):
 
 @_checked
 def back_perturb_bound(alpha, omega, L, m, d, *, C=1):
-    """B D_L W_L ... D_a changes by at most C √(c(α)) ω^{1/3} L^2 √(m ln(m) / d). Source: Lemma B.5.4."""
+    """B D_L W_L ... D_a changes by at most C √(c(α)) ω^{1/3} L^2 √(m ln(m) / d).
+
+    Source: Lemma B.5.4.
+    """
     return C * np.sqrt(_c(alpha)) * np.cbrt(omega) * L**2 * np.sqrt(m * _ln(m) / d)
 
 
 @_checked
 def linearisation_bound(alpha, omega, L, m, *, C=1):
-    """|f(W) - f(V) - <∇f(V), W - V>| ≤ C √(c(α)) ω^{4/3} L^2 √(m ln m), V = W^(0). Source: Lemma B.11."""
+    """|f(W) - f(V) - <∇f(V), W - V>| ≤ C √(c(α)) ω^{4/3} L^2 √(m ln m), V = W^(0).
+
+    Source: Lemma B.11.
+    """
     return C * np.sqrt(_c(alpha)) * omega ** (4 / 3) * L**2 * np.sqrt(m * _ln(m))
 
 
@@ -292,7 +331,9 @@ def _timed(t, alpha, n, L, m, d):
 def _capped(n, L, d, delta, m, tau):
     """a and f of `gen_gd`, which are free of t."""
     curved = d ** (1.5 + tau) * delta**tau * n ** (0.5 + tau) / (L ** (0.5 - tau) * _ln(m))
-    return curved, n ** (0.5 + tau) * L ** (2 + tau) * d ** (0.5 + tau) / (delta ** (0.5 - tau) * _ln(m))
+    return curved, n ** (0.5 + tau) * L ** (2 + tau) * d ** (0.5 + tau) / (
+        delta ** (0.5 - tau) * _ln(m)
+    )
 
 
 @_checked
@@ -302,14 +343,17 @@ def gen_gd(t, alpha, n, L, d, delta, m, eta, tau, *, L0=None, form="printed", te
     printed: eq. (7), where, with η = d/(n L^2 m) substituted everywhere but in γ,
         a = d^{3/2+τ} δ^τ n^{1/2+τ}/(L^{1/2-τ} ln m), b = d^{1/3} t^{4/3} / (m^{1/6} (nL)^{2/3}),
         f = n^{1/2+τ} L^{2+τ} d^{1/2+τ}/(δ^{1/2-τ} ln m), e = √(d ln m) t / (nL).
-    rederived: Lemma 4.3 at the loss γ^t L0, with `omega_gradient` in a and f and `omega_direct` (rederived) in
-    b and e; τ does not enter. Against eq. (7) it has the factor 1/n at L0, n^{2/3} d^{4/3} ln(m)^{4/3} at b,
-    n^{1/2} d ln(m)^{1/4} at e and, at `width_gen_gd` (rederived), √c at a and d/L at f.
+    rederived: Lemma 4.3 at the loss γ^t L0, with `omega_gradient` in a and f and `omega_direct`
+    (rederived) in b and e; τ does not enter. Against eq. (7) it has the factor 1/n at L0, n^{2/3}
+    d^{4/3} ln(m)^{4/3} at b, n^{1/2} d ln(m)^{1/4} at e and, at `width_gen_gd` (rederived), √c at a
+    and d/L at f.
 
     L0 is n √(ln m), eq. (108), unless given. terms=True: the four terms, not the sum.
     Source: Theorem 3.4 and Appendix B.9.
     """
-    train = _power(_rate_gd(alpha, eta, delta, m, n, d), t) * (n * np.sqrt(_ln(m)) if L0 is None else L0)
+    train = _power(_rate_gd(alpha, eta, delta, m, n, d), t) * (
+        n * np.sqrt(_ln(m)) if L0 is None else L0
+    )
     if _printed(form):
         timed, capped = _timed(t, alpha, n, L, m, d), _capped(n, L, d, delta, m, tau)
     else:
@@ -322,25 +366,35 @@ def gen_gd(t, alpha, n, L, d, delta, m, eta, tau, *, L0=None, form="printed", te
 
 
 @_checked
-def appA_at_T(eps, alpha, n, L, d, delta, m, tau, *, C1=1, C2=1, C3=1, C4=1, form="printed", terms=False):
+def appA_at_T(
+    eps, alpha, n, L, d, delta, m, tau, *, C1=1, C2=1, C3=1, C4=1, form="printed", terms=False
+):
     """ε + min{C1 a, C2 √c b} + min{C3 e, C4 f}, eq. (7) but for its last term, at the T of loss ε.
 
-    a, b, e, f are those of `gen_gd` (printed). rederived: T = (n L)^2 ln(n √(ln m)/ε) / (c δ). printed: T = c
-    δ ln(n √(ln m)/ε) / (n L)^2, which is what Appendix A has put into b and e; it turns c^{-5/6} and c^{-1}
-    into c^{11/6} and c. terms=True: the three terms, not the sum. Source: Appendix A.
+    a, b, e, f are those of `gen_gd` (printed). rederived: T = (n L)^2 ln(n √(ln m)/ε) / (c δ).
+    printed: T = c δ ln(n √(ln m)/ε) / (n L)^2, which is what Appendix A has put into b and e; it
+    turns c^{-5/6} and c^{-1} into c^{11/6} and c. terms=True: the three terms, not the sum. Source:
+    Appendix A.
     """
     scale = (n * L) ** 2 / (_c(alpha) * delta)
     T = np.log(n * np.sqrt(_ln(m)) / eps) * (1 / scale if _printed(form) else scale)
     if np.any(T < 0):
         raise ParameterError(f"eps = {eps} exceeds the initial loss n sqrt(ln m)")
     timed, capped = _timed(T, alpha, n, L, m, d), _capped(n, L, d, delta, m, tau)
-    parts = eps, np.minimum(C1 * capped[0], C2 * timed[0]), np.minimum(C3 * timed[1], C4 * capped[1])
+    parts = (
+        eps,
+        np.minimum(C1 * capped[0], C2 * timed[0]),
+        np.minimum(C3 * timed[1], C4 * capped[1]),
+    )
     return parts if terms else sum(parts)
 
 
 @_checked
 def gamma_hat(L1, L2, t1, t2):
-    """(L2 / L1)^{1/(t2 - t1)}, the empirical rate of losses L1, L2 at steps t1 < t2. Source: Section 5.2."""
+    """(L2 / L1)^{1/(t2 - t1)}, the empirical rate of losses L1, L2 at steps t1 < t2.
+
+    Source: Section 5.2.
+    """
     if np.any(t2 <= t1):
         raise ParameterError(f"t2 must exceed t1, got {t1} and {t2}")
     return (L2 / L1) ** (1 / (t2 - t1))
@@ -348,5 +402,8 @@ def gamma_hat(L1, L2, t1, t2):
 
 @_checked
 def C_gamma(gamma0, C0=1):
-    """C0 (1 - gamma0): 1 - C_gamma c(α) fits the rate gamma0 measured at α = 0. Source: eq. (17)."""
+    """C0 (1 - gamma0): 1 - C_gamma c(α) fits the rate gamma0 measured at α = 0.
+
+    Source: eq. (17).
+    """
     return C0 * (1 - gamma0)

@@ -1,8 +1,9 @@
-"""Noy, Xu, Aflalo, Zelnik-Manor, Jin (2021): GReLU nets, whose gates are fixed at random, arXiv 2101.04243.
+"""Noy, Xu, Aflalo, Zelnik-Manor, Jin (2021): GReLU nets, whose gates are fixed at random, arXiv
+2101.04243.
 
-n unit inputs in R^dx, outputs in R^dy, L trained layers of width m, step size η, loss ℓ = ½Σ‖ŷ − y‖², and τ, the
-largest spectral norm by which a layer moves. `log10=True` gives the decimal logarithm, where the value itself would
-overflow.
+n unit inputs in R^dx, outputs in R^dy, L trained layers of width m, step size η, loss ℓ = ½Σ‖ŷ −
+y‖², and τ, the largest spectral norm by which a layer moves. `log10=True` gives the decimal
+logarithm, where the value itself would overflow.
 """
 
 from typing import Any, NamedTuple
@@ -128,13 +129,19 @@ def ntk_diagonal(m, L, dx, dy=1):
 
 @_checked
 def alpha_x(m, dx):
-    """m/(12 dx), the lower bound on the eigenvalues of GᵀG; with dy of those of FFᵀ. Source: Theorem 5."""
+    """m/(12 dx), the lower bound on the eigenvalues of GᵀG; with dy of those of FFᵀ.
+
+    Source: Theorem 5.
+    """
     return m / (12 * dx)
 
 
 @_checked
 def beta_x(m, dx):
-    """27m/(4 dx), the upper bound on the eigenvalues of GᵀG; with dy of those of FFᵀ. Source: Theorem 5."""
+    """27m/(4 dx), the upper bound on the eigenvalues of GᵀG; with dy of those of FFᵀ.
+
+    Source: Theorem 5.
+    """
     return 27 * m / (4 * dx)
 
 
@@ -157,7 +164,9 @@ def contraction(eta, alpha2, L):
 
 
 class StepTerms(NamedTuple):
-    """The six terms of eq. (18), of which η is the smallest, in the order in which they stand there."""
+    """The six terms of eq. (18), of which η is the smallest, in the order in which they stand
+    there.
+    """
 
     self_quadratic: Any
     cross_quadratic: Any
@@ -174,10 +183,12 @@ class StepTerms(NamedTuple):
 
 @_checked
 def eta_lemma3(alpha2, beta2, beta_x, n, L, loss0, theta, form="printed"):
-    """min(α²/(12β²β_x L), 1/(3L), α²/(4β⁴L), 1/(β²L), √θ/(4√(2L) e^(θ/2) β√ℓ₀), α²θ²/(1024 n e^(2θ) β² ℓ₀)).
+    """min(α²/(12β²β_x L), 1/(3L), α²/(4β⁴L), 1/(β²L), √θ/(4√(2L) e^(θ/2) β√ℓ₀), α²θ²/(1024 n e^(2θ)
+    β² ℓ₀)).
 
-    Returns the terms, a `StepTerms`, whose `eta` is the minimum. corrected: the first term is α²/(12β⁴L), as
-    it follows from λ²_max(FFᵀ), which the statement of Lemma 2 gives without its square.
+    Returns the terms, a `StepTerms`, whose `eta` is the minimum. corrected: the first term is
+    α²/(12β⁴L), as it follows from λ²_max(FFᵀ), which the statement of Lemma 2 gives without its
+    square.
     Source: Lemma 3, eq. (18).
     """
     first = beta2 * beta_x if _chosen(form, "printed", "corrected") == "printed" else beta2**2
@@ -194,8 +205,8 @@ def eta_lemma3(alpha2, beta2, beta_x, n, L, loss0, theta, form="printed"):
 def c_T(form="printed"):
     """2·81², which takes η = 1/(β²L). Source: eq. (46).
 
-    eq18: 8·81⁴, from the third term of eq. (18), α²/(4β⁴L), which is smaller; corrected: 24·81⁴, from its
-    first term as `eta_lemma3` corrects it.
+    eq18: 8·81⁴, from the third term of eq. (18), α²/(4β⁴L), which is smaller; corrected: 24·81⁴,
+    from its first term as `eta_lemma3` corrects it.
     """
     return {"printed": 2 * 81**2, "eq18": 8 * 81**4, "corrected": 24 * 81**4}[
         _chosen(form, "printed", "eq18", "corrected")
@@ -206,7 +217,8 @@ def c_T(form="printed"):
 def loss0_bound(n, m, dx, form="printed", *, theta=0.5):
     """4mn/dx, a bound on the initial loss. Source: eq. (43).
 
-    corrected: n (3e^θ m/dx + (m/dx)²), with ‖a − b‖² ≤ 2‖a‖² + 2‖b‖² and ‖y‖ ≤ m/dx, as Assumption 2 has it.
+    corrected: n (3e^θ m/dx + (m/dx)²), with ‖a − b‖² ≤ 2‖a‖² + 2‖b‖² and ‖y‖ ≤ m/dx, as Assumption
+    2 has it.
     """
     if _chosen(form, "printed", "corrected") == "printed":
         return 4 * m * n / dx
@@ -215,7 +227,9 @@ def loss0_bound(n, m, dx, form="printed", *, theta=0.5):
 
 @_checked
 def gamma_needed(n, *, alpha2=1.0, beta2=81.0**2):
-    """α²/(2β² n), the largest γ that eq. (17) allows; default: by the constants of Theorem 5, 1/(2·81² n)."""
+    """α²/(2β² n), the largest γ that eq. (17) allows; default: by the constants of Theorem 5,
+    1/(2·81² n).
+    """
     return alpha2 / (2 * beta2 * n)
 
 
@@ -229,9 +243,10 @@ def tau_condition50(L, theta):
 def ntk_ratio(n, m, L, dx, dy=1, form="printed", *, c=1):
     """c √n dx (L dy)² m^(−5/2), up to logarithms. Source: Theorem 3.
 
-    The proof divides √(mn) dy L², a bound on a norm, by m³/(144 dx dy), one on a squared norm. sqrt: by its
-    root, which gives c √(n dx) dy^(3/2) L²/m; rank1: by m/√(dx dy) instead, since the gradient of one output
-    has rank one, so that the trace has one eigenvalue where the proof counts m: c √(n dx) dy^(3/2) L²/√m.
+    The proof divides √(mn) dy L², a bound on a norm, by m³/(144 dx dy), one on a squared norm.
+    sqrt: by its root, which gives c √(n dx) dy^(3/2) L²/m; rank1: by m/√(dx dy) instead, since the
+    gradient of one output has rank one, so that the trace has one eigenvalue where the proof counts
+    m: c √(n dx) dy^(3/2) L²/√m.
     """
     if _chosen(form, "printed", "sqrt", "rank1") == "printed":
         return c * np.sqrt(n) * dx * (L * dy) ** 2 * m**-2.5
@@ -249,7 +264,12 @@ def kernel_ratio(r1, r2, form="printed"):
 @_checked
 def thm5_log_failure(m, L, dx, dy, theta):
     """log(3L²√m) − θm/(4L) + 6√m + 3 max(dx, dy), of the probability to fail. Source: Theorem 5."""
-    return np.log(3 * L**2 * np.sqrt(m)) - theta * m / (4 * L) + 6 * np.sqrt(m) + 3 * np.maximum(dx, dy)
+    return (
+        np.log(3 * L**2 * np.sqrt(m))
+        - theta * m / (4 * L)
+        + 6 * np.sqrt(m)
+        + 3 * np.maximum(dx, dy)
+    )
 
 
 @_checked
@@ -266,26 +286,35 @@ def thm5_width(L, dx, dy, theta):
 
 @_checked
 def lemma5_norm(L, theta, form="printed"):
-    """√(12L/θ) e^(θ/2), a bound on ‖Z_{ka,kb}‖₂ at the start; lemma7: 4 for √12. Source: eq. (58)."""
+    """√(12L/θ) e^(θ/2), a bound on ‖Z_{ka,kb}‖₂ at the start; lemma7: 4 for √12.
+
+    Source: eq. (58).
+    """
     factor = np.sqrt(12) if _chosen(form, "printed", "lemma7") == "printed" else 4
     return factor * np.sqrt(L / theta) * np.exp(theta / 2)
 
 
 @_checked
 def kappa1(cosine):
-    """(√(1 − r²) + r(π − arccos r))/π, the cosine of [Ψu]⁺ and [Ψv]⁺ for wide Gaussian Ψ and cos(u, v) = r."""
+    """(√(1 − r²) + r(π − arccos r))/π, the cosine of [Ψu]⁺ and [Ψv]⁺ for wide Gaussian Ψ and cos(u,
+    v) = r.
+    """
     return (np.sqrt(1 - cosine**2) + cosine * (np.pi - np.arccos(cosine))) / np.pi
 
 
 @_checked
 def gate_overlap(cosine):
-    """1/2 − arccos(r)/(2π), the share of the gates that are open at both of two inputs of cosine r."""
+    """1/2 − arccos(r)/(2π), the share of the gates that are open at both of two inputs of cosine
+    r.
+    """
     return 0.5 - np.arccos(cosine) / (2 * np.pi)
 
 
 @_checked(delta=(lambda v: np.abs(v) <= 1, "in [-1, 1]"))
 def gate_cosines(depth, delta):
-    """r_0 = δ, r_{k+1} = κ₁(r_k), (depth + 1,): the gates of layer k are signs at the cosine r_k. Ours."""
+    """r_0 = δ, r_{k+1} = κ₁(r_k), (depth + 1,): the gates of layer k are signs at the cosine r_k.
+    Ours.
+    """
     found = [np.float64(delta)]
     for _ in range(depth):
         found.append(np.clip(kappa1(found[-1]), -1, 1))
@@ -293,10 +322,11 @@ def gate_cosines(depth, delta):
 
 
 def covariances(depth, delta):
-    """κ₁(δ) Π_{l=1..k} (1 − arccos(r_l)/π), k = 0..depth: the mean cosine of G_k^i x_i and G_k^j x_j. Ours.
+    """κ₁(δ) Π_{l=1..k} (1 − arccos(r_l)/π), k = 0..depth: the mean cosine of G_k^i x_i and G_k^j
+    x_j. Ours.
 
-    For inputs of cosine δ and a wide net at initialization, whose W_k are independent of the gates; with r_l
-    of `gate_cosines`. It falls as k^(−3), where Theorem 6 has δ(5/6)^k.
+    For inputs of cosine δ and a wide net at initialization, whose W_k are independent of the gates;
+    with r_l of `gate_cosines`. It falls as k^(−3), where Theorem 6 has δ(5/6)^k.
     """
     r = gate_cosines(depth + 1, delta)
     return r[1] * np.cumprod(np.concatenate([[1.0], 2 * gate_overlap(r[1 : depth + 1])]))
@@ -304,11 +334,15 @@ def covariances(depth, delta):
 
 @_checked
 def thm6_covariance(k, m, L, delta, tau, form="printed", *, c=1):
-    """c (m^(−1/4) + δ(5/6)^k + L^(3/2)τ), a bound on |⟨G_k^j x_j, G_k^i x_i⟩|/β_x. Source: Theorem 6.
+    """c (m^(−1/4) + δ(5/6)^k + L^(3/2)τ), a bound on |⟨G_k^j x_j, G_k^i x_i⟩|/β_x. Source: Theorem
+    6.
 
-    proof: c (m^(−1/2) + δ(7/9)^k + L^(3/2)τ), as the proof has it: 2(1 + θ)/3 at its θ = 1/6 is 7/9.
+    proof: c (m^(−1/2) + δ(7/9)^k + L^(3/2)τ), as the proof has it: 2(1 + θ)/3 at its θ = 1/6 is
+    7/9.
     """
-    power, base = (-0.25, 5 / 6) if _chosen(form, "printed", "proof") == "printed" else (-0.5, 7 / 9)
+    power, base = (
+        (-0.25, 5 / 6) if _chosen(form, "printed", "proof") == "printed" else (-0.5, 7 / 9)
+    )
     return c * (m**power + delta * base**k + L**1.5 * tau)
 
 
@@ -320,7 +354,10 @@ def relu_mean(znorm, m):
 
 @_checked
 def flops_inference(m, L, form="relu", *, rank=None):
-    """2m²L, the operations for one input; grelu: 2(m²/2 + 2rm)L, r = √m/2 by default. Source: Section 4.4."""
+    """2m²L, the operations for one input; grelu: 2(m²/2 + 2rm)L, r = √m/2 by default.
+
+    Source: Section 4.4.
+    """
     if _chosen(form, "relu", "grelu") == "relu":
         return 2 * m**2 * L
     return 2 * (m**2 / 2 + 2 * (np.sqrt(m) / 2 if rank is None else rank) * m) * L

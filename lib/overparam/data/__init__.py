@@ -1,7 +1,8 @@
 """Data sets by name, checked against their sha256.
 
-A data set is looked for in the project's cache, in the folder that OVERPARAM_DATA names, and at its original host,
-in this order. One that cannot be had raises DataUnavailable: nothing is ever replaced by something else.
+A data set is looked for in the project's cache, in the folder that OVERPARAM_DATA names, and at its
+original host, in this order. One that cannot be had raises DataUnavailable: nothing is ever
+replaced by something else.
 
 >>> from overparam.data import load
 >>> load("mnist-5k", classes=(0, 1), n_train=800, n_test=200, seed=0)
@@ -24,9 +25,11 @@ from .transforms import normalise
 __all__ = ["DataSet", "describe", "fetch", "load", "normalise"]
 
 GENERATORS = {
-    "guo-synthetic": synthetic.guo_synthetic, "noy-ackley": synthetic.noy_ackley, "sphere": synthetic.sphere,
+    "guo-synthetic": synthetic.guo_synthetic,
+    "noy-ackley": synthetic.noy_ackley,
+    "sphere": synthetic.sphere,
     "margin-sphere": synthetic.margin_sphere,
-}  # fmt: skip
+}
 # kind of data -> transforms (the default first), options with their defaults
 SETTINGS = {
     "images": (transforms.IMAGE, {"flat": None}),
@@ -39,9 +42,10 @@ SETTINGS = {
 class DataSet:
     """Tensors of one data set, and what they are.
 
-    x_train (n_train, ...), y_train (n_train,), x_test (n_test, ...), y_test (n_test,). `source`: "cache", "mirror",
-    "embedded", "synthetic" or the host it was just downloaded from. `stand_in`: None, or what the data stand in for.
-    `sha256`: file -> digest, the same whichever form of the data was read.
+    x_train (n_train, ...), y_train (n_train,), x_test (n_test, ...), y_test (n_test,). `source`:
+    "cache", "mirror", "embedded", "synthetic" or the host it was just downloaded from. `stand_in`:
+    None, or what the data stand in for. `sha256`: file -> digest, the same whichever form of the
+    data was read.
     """
 
     x_train: torch.Tensor
@@ -59,18 +63,32 @@ class DataSet:
         return f"DataSet({self.name}: {rows}, {self.transform}, {self.x_train.dtype}, from {self.source})"
 
 
-def load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=None, dtype=torch.float64, **options):
-    """A data set by name, as DataSet: `overparam data list` shows the names, data/README.md what each holds.
+def load(
+    name,
+    *,
+    classes=None,
+    n_train=None,
+    n_test=None,
+    seed=0,
+    transform=None,
+    dtype=torch.float64,
+    **options,
+):
+    """A data set by name, as DataSet: `overparam data list` shows the names, data/README.md what
+    each holds.
 
-    classes: class labels to keep; y is +1, -1 for two of them, else 0..k-1 in this order; None keeps all.
-    n_train, n_test: rows drawn uniformly without replacement from the training and from the test split (None: all,
-    in seeded order); with one seed the draws are nested. Data without a split of their own are split by the seed.
-    transform: images "unit" (x/|x|, default), "half", "raw", "unit_bias", "homogeneous"; tables "standardized"
-    (default), or one of `normalise` on top of it; fitted on the whole training split.
-    options: images flat=False for (c, h, w); tables target="raw" for unscaled targets; imdb vocab, length; synthetic
-    sets the keywords of their function in `overparam.data.synthetic`.
+    classes: class labels to keep; y is +1, -1 for two of them, else 0..k-1 in this order; None
+    keeps all.
+    n_train, n_test: rows drawn uniformly without replacement from the training and from the test
+    split (None: all, in seeded order); with one seed the draws are nested. Data without a split of
+    their own are split by the seed. transform: images "unit" (x/|x|, default), "half", "raw",
+    "unit_bias", "homogeneous"; tables "standardized" (default), or one of `normalise` on top of it;
+    fitted on the whole training split.
+    options: images flat=False for (c, h, w); tables target="raw" for unscaled targets; imdb vocab,
+    length; synthetic sets the keywords of their function in `overparam.data.synthetic`.
 
-    Raises ParameterError (unknown names and options, more rows than there are), DataUnavailable, DataCorrupt.
+    Raises ParameterError (unknown names and options, more rows than there are), DataUnavailable,
+    DataCorrupt.
 
     >>> data = load("sphere", n_train=50, n_test=0, d=3)
     >>> data.x_train.shape, data.y_train[:3].tolist()
@@ -90,21 +108,32 @@ def load(name, *, classes=None, n_train=None, n_test=None, seed=0, transform=Non
     else:
         tensors, source, digests = _stored(name, classes, n_train, n_test, seed, transform, options)
     tensors = [t.to(dtype) if t.is_floating_point() else t for t in tensors]
-    return DataSet(*tensors, name, source, info.get("stand_in"), options.get("inputs", transform), digests)
+    return DataSet(
+        *tensors, name, source, info.get("stand_in"), options.get("inputs", transform), digests
+    )
 
 
 def describe():
-    """One dict per data set: name, available, MiB, licence, origin. Looks at the files' presence, reads none.
+    """One dict per data set: name, available, MiB, licence, origin. Looks at the files' presence,
+    reads none.
 
-    `available`: "cache", "mirror", "embedded", "synthetic", or "to be fetched". MiB: of the files where they lie, or
-    of the download; None where its size is not known beforehand.
+    `available`: "cache", "mirror", "embedded", "synthetic", or "to be fetched". MiB: of the files
+    where they lie, or of the download; None where its size is not known beforehand.
     """
     rows = []
     for name, info in sources.registry().items():
         found = sources.find(name)
-        available = "synthetic" if info["kind"] == "synthetic" else found.source if found else "to be fetched"
+        available = (
+            "synthetic"
+            if info["kind"] == "synthetic"
+            else found.source
+            if found
+            else "to be fetched"
+        )
         files = info.get("files", {}).values()
-        sizes = [size for _, size, _ in found.stamps] if found else [file.get("size") for file in files]
+        sizes = (
+            [size for _, size, _ in found.stamps] if found else [file.get("size") for file in files]
+        )
         size = None if None in sizes else round(sum(sizes) / 2**20, 1)
         about = {"licence": info["licence"], "origin": info["origin"]}
         rows.append({"name": name, "available": available, "MiB": size, **about})
@@ -112,19 +141,30 @@ def describe():
 
 
 def _settings(name, info, transform, options):
-    """The transform and all options with their defaults. Raises ParameterError for those it does not know."""
+    """The transform and all options with their defaults. Raises ParameterError for those it does
+    not know.
+    """
     if info["kind"] == "synthetic":
         known = inspect.signature(GENERATORS[name]).parameters
         defaults = {key: p.default for key, p in known.items() if key not in ("n", "seed")}
-        # guo-synthetic computes its labels from the scaled inputs, so its scaling is the option `inputs`
-        allowed = ("raw",) if "inputs" in defaults else (info.get("transform", "raw"), "raw", *transforms.ROW)
+        # guo-synthetic computes its labels from the scaled inputs, so its scaling is the option
+        # `inputs`
+        allowed = (
+            ("raw",)
+            if "inputs" in defaults
+            else (info.get("transform", "raw"), "raw", *transforms.ROW)
+        )
     else:
         allowed, defaults = SETTINGS[info["kind"]]
     unknown = [key for key in options if key not in defaults]
     if unknown:
-        raise ParameterError(f"{name} has no option {unknown[0]!r}; it has {', '.join(defaults) or 'none'}")
+        raise ParameterError(
+            f"{name} has no option {unknown[0]!r}; it has {', '.join(defaults) or 'none'}"
+        )
     if transform is not None and transform not in allowed:
-        raise ParameterError(f"transform {transform!r} is none of {', '.join(dict.fromkeys(allowed))} ({name})")
+        raise ParameterError(
+            f"transform {transform!r} is none of {', '.join(dict.fromkeys(allowed))} ({name})"
+        )
     return transform or allowed[0], {**defaults, **options}
 
 
@@ -156,7 +196,9 @@ def _stored(name, classes, n_train, n_test, seed, transform, options):
         if info["kind"] == "images":
             x = transforms.images(rows.of(raw.x), transform, named=rows.name, **options)
         else:
-            vocab, length = (draw.count(key, options[key], least) for key, least in (("vocab", 2), ("length", 1)))
+            vocab, length = (
+                draw.count(key, options[key], least) for key, least in (("vocab", 2), ("length", 1))
+            )
             x = transforms.tokens(rows.of(raw.x), _ranking(raw), vocab=vocab, length=length)
     n = len(rows.train)
     return (x[:n], y[:n], x[n:], y[n:]), found.source, digests

@@ -13,7 +13,9 @@ from .synthetic import streams
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Row numbers: the whole training `split`, the rows drawn of it (`train`), the rows drawn for the `test`."""
+    """Row numbers: the whole training `split`, the rows drawn of it (`train`), the rows drawn for
+    the `test`.
+    """
 
     split: np.ndarray
     train: np.ndarray
@@ -26,7 +28,11 @@ class Rows:
     def name(self, place):
         """The name of the row at a place of what `of` returns, for messages."""
         n = len(self.train)
-        return f"{self.train[place]} of the training data" if place < n else f"{self.test[place - n]} of the test data"
+        return (
+            f"{self.train[place]} of the training data"
+            if place < n
+            else f"{self.test[place - n]} of the test data"
+        )
 
 
 def count(what, value, least):
@@ -41,11 +47,13 @@ def count(what, value, least):
 
 
 def rows(name, labels, share, *, classes, n_train, n_test, seed):
-    """The Rows of a seeded draw; with one seed, the first 100 of 200 rows are those of a draw of 100.
+    """The Rows of a seeded draw; with one seed, the first 100 of 200 rows are those of a draw of
+    100.
 
-    `labels` is (train, test), or (pool,) where the data set has no split of its own: then the test rows are the last
-    ones of the seeded order, as many as n_test says or else a share `share` of all, or what n_train leaves, and the
-    others are the training split. Raises ParameterError if there are fewer rows than asked for.
+    `labels` is (train, test), or (pool,) where the data set has no split of its own: then the test
+    rows are the last ones of the seeded order, as many as n_test says or else a share `share` of
+    all, or what n_train leaves, and the others are the training split. Raises ParameterError if
+    there are fewer rows than asked for.
     """
     orders = []
     for y, rng in zip(labels, streams(seed, 2), strict=False):
@@ -58,7 +66,8 @@ def rows(name, labels, share, *, classes, n_train, n_test, seed):
         size = n_test
         if size is None:
             size = max(0, min(round(share * len(order)), len(order) - (n_train or 0)))
-        # the test rows are read from the end, so that they are nested in n_test as the training rows are in n_train
+        # the test rows are read from the end, so that they are nested in n_test as the training
+        # rows are in n_train
         split, test = order[: max(0, len(order) - size)], order[::-1][:size]
     which = f"rows of classes {classes}" if classes else "rows"
     for kind, order, asked in (("test", test, n_test or 0), ("training", split, n_train or 1)):
@@ -68,16 +77,22 @@ def rows(name, labels, share, *, classes, n_train, n_test, seed):
 
 
 def chosen(name, y, classes):
-    """`classes` as a tuple. Raises ParameterError unless they are two or more distinct classes of y."""
+    """`classes` as a tuple. Raises ParameterError unless they are two or more distinct classes of
+    y.
+    """
     there = np.unique(y).tolist()
     classes = tuple(classes) if isinstance(classes, Iterable) else (classes,)
     if len(set(classes)) != len(classes) or len(classes) < 2 or not set(classes) <= set(there):
-        raise ParameterError(f"classes = {classes}: {name} has {there[0]} to {there[-1]}, name two or more of them")
+        raise ParameterError(
+            f"classes = {classes}: {name} has {there[0]} to {there[-1]}, name two or more of them"
+        )
     return classes
 
 
 def targets(y, classes):
-    """Labels (n,) as a tensor: +1.0 for the first of two classes and -1.0 for the second, else places in `classes`."""
+    """Labels (n,) as a tensor: +1.0 for the first of two classes and -1.0 for the second, else
+    places in `classes`.
+    """
     if classes is None:
         return torch.from_numpy(y.astype(np.int64))
     places = np.argmax(y[:, None] == np.array(classes), axis=1)

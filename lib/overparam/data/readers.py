@@ -23,16 +23,20 @@ PATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Decoded data: x and y are (train, test), or (pool,) where the data set has no split of its own.
+    """Decoded data: x and y are (train, test), or (pool,) where the data set has no split of its
+    own.
 
-    Images: uint8 (n, h, w) or (n, h, w, 3), labels uint8. Tables: float64 (n, p), NaN where a value is missing, the
-    first `numeric` columns to be standardised, targets float64 of which the logarithm is learnt if `log_target`.
+    Images: uint8 (n, h, w) or (n, h, w, 3), labels uint8. Tables: float64 (n, p), NaN where a value
+    is missing, the first `numeric` columns to be standardised, targets float64 of which the
+    logarithm is learnt if `log_target`.
     Texts: arrays of strings, labels uint8.
     """
 
     x: tuple
     y: tuple
-    content: dict = field(default_factory=dict)  # sha256 of the decoded content, where it may come in several forms
+    content: dict = field(
+        default_factory=dict
+    )  # sha256 of the decoded content, where it may come in several forms
     numeric: int = 0
     log_target: bool = False
 
@@ -43,29 +47,43 @@ class Raw:
 
 @functools.lru_cache(maxsize=4)
 def read(found):
-    """(Raw, digests) of the files in `found`: checked and decoded once per process. Raises DataCorrupt."""
+    """(Raw, digests) of the files in `found`: checked and decoded once per process. Raises
+    DataCorrupt.
+    """
     digests = sources.check(found)
     try:
         raw = READERS[found.name]({path.name: path for path, _, _ in found.stamps})
     except Exception as error:  # decoders raise what they like; the files were read once already, for their digests
         folder = found.stamps[0][0].parent
-        raise DataCorrupt(f"{found.name} in {folder} cannot be decoded: {type(error).__name__}: {error}") from error
+        raise DataCorrupt(
+            f"{found.name} in {folder} cannot be decoded: {type(error).__name__}: {error}"
+        ) from error
     expected = sources.entry(found.name).get("content", {})
     wrong = [name for name, digest in raw.content.items() if digest != expected[name]]
     if wrong:
-        raise DataCorrupt(f"{found.name}: {', '.join(wrong)} decoded to other content than registered")
+        raise DataCorrupt(
+            f"{found.name}: {', '.join(wrong)} decoded to other content than registered"
+        )
     return raw, raw.content or digests
 
 
 def idx(files):
     """MNIST's format: big-endian header (magic number, sizes), then bytes."""
-    arrays = {name.split("-ubyte")[0]: idx_array(gzip.decompress(path.read_bytes())) for name, path in files.items()}
-    x, y = ([arrays[f"{split}-{kind}"] for split in ("train", "t10k")] for kind in ("images-idx3", "labels-idx1"))
+    arrays = {
+        name.split("-ubyte")[0]: idx_array(gzip.decompress(path.read_bytes()))
+        for name, path in files.items()
+    }
+    x, y = (
+        [arrays[f"{split}-{kind}"] for split in ("train", "t10k")]
+        for kind in ("images-idx3", "labels-idx1")
+    )
     return Raw(tuple(x), tuple(y))
 
 
 def idx_array(data):
-    """The uint8 array in the bytes of an IDX file. Raises ValueError where its header says anything else."""
+    """The uint8 array in the bytes of an IDX file. Raises ValueError where its header says anything
+    else.
+    """
     if data[:3] != b"\0\0\x08":
         raise ValueError(f"the header {data[:4].hex()} is not that of bytes in the IDX format")
     shape = np.frombuffer(data, ">u4", count=data[3], offset=4)
@@ -73,7 +91,9 @@ def idx_array(data):
 
 
 def cifar10(files):
-    """CIFAR-10 from the binary archive or from lossless contact sheets (image i at row i // 100, column i % 100)."""
+    """CIFAR-10 from the binary archive or from lossless contact sheets (image i at row i // 100,
+    column i % 100).
+    """
     batches = [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]
     if "labels.npz" in files:
         with ThreadPoolExecutor() as pool:
@@ -81,7 +101,10 @@ def cifar10(files):
         with files["labels.npz"].open("rb") as file, np.load(file, allow_pickle=False) as labels:
             y_train, y_test = labels["y_train"], labels["y_test"]
     else:
-        x, y = zip(*_cifar_records(files["cifar-10-binary.tar.gz"], [f"{b}.bin" for b in batches], 1), strict=True)
+        x, y = zip(
+            *_cifar_records(files["cifar-10-binary.tar.gz"], [f"{b}.bin" for b in batches], 1),
+            strict=True,
+        )
         y_train, y_test = np.concatenate(y[:-1]), y[-1]
     content = {batch: _sha256(images) for batch, images in zip(batches, x, strict=True)}
     content |= {"y_train": _sha256(y_train), "y_test": _sha256(y_test)}
@@ -90,12 +113,16 @@ def cifar10(files):
 
 def cifar100(files):
     """CIFAR-100 from the binary archive, with the fine labels."""
-    (x, y), (x_test, y_test) = _cifar_records(files["cifar-100-binary.tar.gz"], ["train.bin", "test.bin"], 2)
+    (x, y), (x_test, y_test) = _cifar_records(
+        files["cifar-100-binary.tar.gz"], ["train.bin", "test.bin"], 2
+    )
     return Raw((x, x_test), (y, y_test))
 
 
 def _patches(path):
-    """An image file cut into squares, row by row: (rows * columns, PATCH, PATCH, 3); what is left over is left out."""
+    """An image file cut into squares, row by row: (rows * columns, PATCH, PATCH, 3); what is left
+    over is left out.
+    """
     from PIL import Image
 
     with Image.open(path) as image:
@@ -111,37 +138,52 @@ def _cifar_records(path, members, labels):
     with tarfile.open(path) as archive:
         for member in archive:
             if Path(member.name).name in members:
-                records = np.frombuffer(archive.extractfile(member).read(), np.uint8).reshape(-1, labels + 3072)
+                records = np.frombuffer(archive.extractfile(member).read(), np.uint8).reshape(
+                    -1, labels + 3072
+                )
                 images = records[:, labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-                found[Path(member.name).name] = np.ascontiguousarray(images), records[:, labels - 1].copy()
+                found[Path(member.name).name] = (
+                    np.ascontiguousarray(images),
+                    records[:, labels - 1].copy(),
+                )
     return [found[member] for member in members]
 
 
 def housing(files):
-    """20,640 rows: 8 numeric columns (207 total_bedrooms missing), 5 one-hot of ocean_proximity; house value in $."""
+    """20,640 rows: 8 numeric columns (207 total_bedrooms missing), 5 one-hot of ocean_proximity;
+    house value in $.
+    """
     data = _inner(files, "housing.csv")
     header, *rows = csv.reader(io.StringIO(data.decode()))
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
     ocean = np.array(columns.pop("ocean_proximity"))[:, None] == np.array(OCEAN_PROXIMITY)
     y = np.array(columns.pop("median_house_value"), dtype=np.float64)
-    x = np.column_stack([[float(value or "nan") for value in column] for column in columns.values()])
+    x = np.column_stack(
+        [[float(value or "nan") for value in column] for column in columns.values()]
+    )
     return Raw((np.hstack([x, ocean]),), (y,), {"housing.csv": _sha256(data)}, numeric=x.shape[1])
 
 
 def sgemm(files):
-    """241,600 rows: 10 base-2 logarithms of sizes, 4 switches; the mean of the four run times in ms.
+    """241,600 rows: 10 base-2 logarithms of sizes, 4 switches; the mean of the four run times in
+    ms.
 
-    The paper's d = 18 (Noy et al. 2021) counts the four run times among the inputs: here they are the target.
+    The paper's d = 18 (Noy et al. 2021) counts the four run times among the inputs: here they are
+    the target.
     """
     data = _inner(files, "sgemm_product.csv")
     table = np.loadtxt(io.BytesIO(data), delimiter=",", skiprows=1)
     table[:, :10] = np.log2(table[:, :10])
     content = {"sgemm_product.csv": _sha256(data)}
-    return Raw((table[:, :14],), (table[:, 14:].mean(axis=1),), content, numeric=14, log_target=True)
+    return Raw(
+        (table[:, :14],), (table[:, 14:].mean(axis=1),), content, numeric=14, log_target=True
+    )
 
 
 def imdb(files):
-    """50,000 reviews with labels 0 negative, 1 positive, from the archive or from the CSV: negative first, by id."""
+    """50,000 reviews with labels 0 negative, 1 positive, from the archive or from the CSV: negative
+    first, by id.
+    """
     ((name, path),) = files.items()
     reviews = _imdb_archive(path) if name.endswith(".tar.gz") else _imdb_csv(path)
     reviews.sort(key=lambda review: review[:3])
@@ -168,14 +210,18 @@ def _imdb_archive(path):
 
 def _imdb_csv(path):
     with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
-        return [(r["split"], int(r["label"]), int(r["id"]), r["review"]) for r in csv.DictReader(file)]
+        return [
+            (r["split"], int(r["label"]), int(r["id"]), r["review"]) for r in csv.DictReader(file)
+        ]
 
 
 def mnist_5k(files):
     """5,000 rows of 784 pixels and a label, as CSV."""
     data = _inner(files, "mnist_5k.csv")
     table = np.loadtxt(io.BytesIO(data), delimiter=",", dtype=np.uint8)
-    return Raw((table[:, :-1].reshape(-1, 28, 28),), (table[:, -1],), {"mnist_5k.csv": _sha256(data)})
+    return Raw(
+        (table[:, :-1].reshape(-1, 28, 28),), (table[:, -1],), {"mnist_5k.csv": _sha256(data)}
+    )
 
 
 def fashion_sample(files):
@@ -193,9 +239,13 @@ def photo_patches(files):
 
 def diabetes(files):
     """442 rows of 10 measurements, unscaled; disease progression after a year (25-346)."""
-    data = {name.removesuffix(".gz"): gzip.decompress(path.read_bytes()) for name, path in files.items()}
+    data = {
+        name.removesuffix(".gz"): gzip.decompress(path.read_bytes()) for name, path in files.items()
+    }
     x, y = (np.loadtxt(io.BytesIO(data[f"diabetes_{part}.csv"])) for part in ("data_raw", "target"))
-    return Raw((x,), (y,), {name: _sha256(content) for name, content in data.items()}, numeric=x.shape[1])
+    return Raw(
+        (x,), (y,), {name: _sha256(content) for name, content in data.items()}, numeric=x.shape[1]
+    )
 
 
 def _inner(files, member):
@@ -212,7 +262,15 @@ def _sha256(data):
 
 
 READERS = {
-    "mnist": idx, "fashion-mnist": idx, "cifar10": cifar10, "cifar100": cifar100, "california-housing": housing,
-    "imdb": imdb, "sgemm": sgemm, "mnist-5k": mnist_5k, "fashion-sample": fashion_sample,
-    "photo-patches": photo_patches, "diabetes": diabetes,
-}  # fmt: skip
+    "mnist": idx,
+    "fashion-mnist": idx,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "california-housing": housing,
+    "imdb": imdb,
+    "sgemm": sgemm,
+    "mnist-5k": mnist_5k,
+    "fashion-sample": fashion_sample,
+    "photo-patches": photo_patches,
+    "diabetes": diabetes,
+}

@@ -1,4 +1,6 @@
-"""Where a data set's files are: the project's cache, the mirror, the original host. No file is read unchecked."""
+"""Where a data set's files are: the project's cache, the mirror, the original host. No file is read
+unchecked.
+"""
 
 import contextlib
 import difflib
@@ -45,7 +47,9 @@ class Found:
 
 
 def find(name):
-    """The data set's files where they lie now, as Found, or None. Looks at presence alone, reads nothing."""
+    """The data set's files where they lie now, as Found, or None. Looks at presence alone, reads
+    nothing.
+    """
     for source, folder in _places(name):
         for files in (entry(name)["files"], entry(name).get("mirror", {})):
             if files and all((folder / file).is_file() for file in files):
@@ -61,8 +65,8 @@ def obtain(name):
 def fetch(name):
     """Downloads what the cache lacks of a data set; returns the paths of its files there.
 
-    An embedded or synthetic data set needs nothing: the list is empty. Raises DataUnavailable, and DataCorrupt
-    if a file that is already in the cache is damaged.
+    An embedded or synthetic data set needs nothing: the list is empty. Raises DataUnavailable, and
+    DataCorrupt if a file that is already in the cache is damaged.
     """
     if "urls" not in entry(name):
         return []
@@ -72,7 +76,9 @@ def fetch(name):
 
 
 def check(found):
-    """sha256 of every file. Raises DataCorrupt; a damaged file of the cache is set aside, others stay untouched."""
+    """sha256 of every file. Raises DataCorrupt; a damaged file of the cache is set aside, others
+    stay untouched.
+    """
     digests = {}
     for path, _, _ in found.stamps:
         digests[path.name] = _sha256(path)
@@ -81,7 +87,9 @@ def check(found):
             if settings.data_cache not in path.parents:
                 raise DataCorrupt(f"{what}; it is not in the cache and stays as it is")
             aside = _set_aside(path)
-            raise DataCorrupt(f"{what}; it was set aside as {aside}, and the next run fetches it anew")
+            raise DataCorrupt(
+                f"{what}; it was set aside as {aside}, and the next run fetches it anew"
+            )
     return digests
 
 
@@ -99,12 +107,16 @@ def _places(name):
     if info["kind"] == "synthetic":
         return []
     if "embedded" not in info:
-        return [("cache", settings.data_cache / name)] + ([("mirror", mirror / name)] if mirror else [])
+        return [("cache", settings.data_cache / name)] + (
+            [("mirror", mirror / name)] if mirror else []
+        )
     if not info["embedded"]:
         return [("embedded", settings.data_embedded)]
     # find_spec locates the package without the second that importing scikit-learn takes
     package, *inside = info["embedded"].split("/")
-    return [("embedded", Path(importlib.util.find_spec(package).submodule_search_locations[0], *inside))]
+    return [
+        ("embedded", Path(importlib.util.find_spec(package).submodule_search_locations[0], *inside))
+    ]
 
 
 def _found(name, files, folder, source):
@@ -118,14 +130,21 @@ def _sha256(path):
 
 
 def _intact(name, path, info, digest):
-    """Whether a file, or the `member` of an archive that has no digest of its own, is the registered one."""
+    """Whether a file, or the `member` of an archive that has no digest of its own, is the
+    registered one.
+    """
     if "member" not in info:
         return digest == info.get("sha256", digest)
     try:
         # piece by piece, as nothing is known of the size
         with zipfile.ZipFile(path) as archive, archive.open(info["member"]) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == entry(name)["content"][info["member"]]
-    except Exception:  # zipfile raises what it likes: for encrypted members, unknown compressions, lying headers
+            return (
+                hashlib.file_digest(file, "sha256").hexdigest()
+                == entry(name)["content"][info["member"]]
+            )
+    except (
+        Exception
+    ):  # zipfile raises what it likes: for encrypted members, unknown compressions, lying headers
         return False
 
 
@@ -135,7 +154,9 @@ def _downloaded(name):
     if "urls" not in info:
         ((_, folder),) = _places(name)
         raise DataUnavailable(f"{name} is not in {folder}: reinstall what that folder belongs to")
-    hosts = [_download(name, folder / file) for file in info["files"] if not (folder / file).is_file()]
+    hosts = [
+        _download(name, folder / file) for file in info["files"] if not (folder / file).is_file()
+    ]
     return _found(name, info["files"], folder, ", ".join(dict.fromkeys(hosts)) or "cache")
 
 
@@ -145,21 +166,27 @@ def _download(name, path):
     for url in entry(name)["urls"]:
         url = url.format(file=path.name)
         host = urlsplit(url).hostname
-        # requests' exceptions are OSErrors, as are a full disk and a folder without permission to write; pooch raises
-        # a ValueError where a host's Content-Length is no number
+        # requests' exceptions are OSErrors, as are a full disk and a folder without permission to
+        # write; pooch raises a ValueError where a host's Content-Length is no number
         try:
             if _download_from(url, name, path):
                 return host
             reasons.append(f"{host}: other content than registered")
         except (OSError, ValueError) as error:
             status = getattr(getattr(error, "response", None), "status_code", "")
-            why = f"HTTP {status}" if status else getattr(error, "strerror", None) or type(error).__name__
+            why = (
+                f"HTTP {status}"
+                if status
+                else getattr(error, "strerror", None) or type(error).__name__
+            )
             reasons.append(f"{host}: {why}")
     raise DataUnavailable(_unavailable(name, path.name, reasons))
 
 
 def _download_from(url, name, path):
-    """True if `path` now holds the registered content. A download that is cut or wrong never bears that name."""
+    """True if `path` now holds the registered content. A download that is cut or wrong never bears
+    that name.
+    """
     import pooch
     from tqdm import tqdm
 
@@ -168,9 +195,12 @@ def _download_from(url, name, path):
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         # pooch asks whether the bar is true, which tqdm answers only where it has a total
-        bar = tqdm(desc=path.name, total=info.get("size", 1), unit="B", unit_scale=True, file=sys.stderr)
+        bar = tqdm(
+            desc=path.name, total=info.get("size", 1), unit="B", unit_scale=True, file=sys.stderr
+        )
         with bar:
-            # identity: a host that compresses on the way would have requests hand over other bytes than the file's
+            # identity: a host that compresses on the way would have requests hand over other bytes
+            # than the file's
             headers = {"Accept-Encoding": "identity"}
             get = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=(10, 60), headers=headers)
             get(url, str(part), None)
@@ -184,9 +214,13 @@ def _download_from(url, name, path):
 
 def _unavailable(name, file, reasons):
     info, mirror = entry(name), settings.data_mirror
-    looked = f"{mirror / name} (OVERPARAM_DATA)" if mirror else "a mirror (OVERPARAM_DATA is not set)"
+    looked = (
+        f"{mirror / name} (OVERPARAM_DATA)" if mirror else "a mirror (OVERPARAM_DATA is not set)"
+    )
     instead = info.get("embedded_alternative")
-    instead = f" A small embedded set, to be asked for by its own name: {instead!r}." if instead else ""
+    instead = (
+        f" A small embedded set, to be asked for by its own name: {instead!r}." if instead else ""
+    )
     return (
         f"{name} is neither in {settings.data_cache / name} nor in {looked}, and {file} could not be downloaded"
         f" ({'; '.join(reasons)}).\nTo provide it: `overparam data fetch {name}` with a network; or put"

@@ -1,4 +1,6 @@
-"""Classification tasks of small images, with true or partly wrong labels, as Allen-Zhu et al. 2019 train on them."""
+"""Classification tasks of small images, with true or partly wrong labels, as Allen-Zhu et al. 2019
+train on them.
+"""
 
 import torch
 from torch.nn.functional import avg_pool2d
@@ -8,8 +10,9 @@ from . import load
 
 
 def image_task(name, *, n, size, seed, wrong=0.0, dtype=torch.float32):
-    """(data, x, y, scale): n images (n, c, size, size) in [0, 1] of a data set, averaged over squares, class numbers
-    (n,), of which the share `wrong` is that of another class, and (mean, std) of the channels, each (c, 1, 1).
+    """(data, x, y, scale): n images (n, c, size, size) in [0, 1] of a data set, averaged over
+    squares, class numbers (n,), of which the share `wrong` is that of another class, and (mean,
+    std) of the channels, each (c, 1, 1).
 
     Raises ParameterError where the images have no such squares.
     """

@@ -17,9 +17,9 @@ TABLE = ("standardized", "unit", "unit_bias", "homogeneous")
 def normalise(x, how, *, named=str):
     """The rows of x, shape (n, d), scaled to norm 1: float64, shape (n, d) or (n, d + 1).
 
-    `unit`: x/|x|. `unit_bias`: (x/|x|, 1)/sqrt 2, with last coordinate 1/sqrt 2 as Allen-Zhu et al. 2019, Sec. 2,
-    assume it. `homogeneous`: (x, 1)/|(x, 1)|. Raises ParameterError for a zero row where x/|x| is asked for; `named`
-    makes the row's name out of its place in x.
+    `unit`: x/|x|. `unit_bias`: (x/|x|, 1)/sqrt 2, with last coordinate 1/sqrt 2 as Allen-Zhu et al.
+    2019, Sec. 2, assume it. `homogeneous`: (x, 1)/|(x, 1)|. Raises ParameterError for a zero row
+    where x/|x| is asked for; `named` makes the row's name out of its place in x.
     """
     return _scaled(x.to(torch.float64, copy=True), how, named)
 
@@ -33,7 +33,9 @@ def _scaled(x, how, named):
     norms = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     zero = torch.nonzero(norms[:, 0] == 0)
     if len(zero):
-        raise ParameterError(f"row {named(int(zero[0]))} is zero everywhere, it cannot be scaled to norm 1")
+        raise ParameterError(
+            f"row {named(int(zero[0]))} is zero everywhere, it cannot be scaled to norm 1"
+        )
     x.div_(norms)
     return _append_one(x).div_(math.sqrt(2)) if how == "unit_bias" else x
 
@@ -43,13 +45,17 @@ def _append_one(x):
 
 
 def images(x, how, *, flat=None, named=str):
-    """uint8 images (n, h, w) or (n, h, w, 3) -> float64 (n, c*h*w), or (n, c, h, w) for `raw` or flat=False.
+    """uint8 images (n, h, w) or (n, h, w, 3) -> float64 (n, c*h*w), or (n, c, h, w) for `raw` or
+    flat=False.
 
-    `raw` is x/255, `half` is (x/255 - 0.5)/0.5 (Guo et al. 2024, App. C.1); the others are `normalise`.
+    `raw` is x/255, `half` is (x/255 - 0.5)/0.5 (Guo et al. 2024, App. C.1); the others are
+    `normalise`.
     """
     flat = how != "raw" if flat is None else flat
     if not flat and how not in ("raw", "unit", "half"):
-        raise ParameterError(f"transform {how!r} adds a coordinate: it has no image shape, drop flat=False")
+        raise ParameterError(
+            f"transform {how!r} adds a coordinate: it has no image shape, drop flat=False"
+        )
     x = torch.from_numpy(x)
     x = x.unsqueeze(1) if x.ndim == 3 else x.permute(0, 3, 1, 2)
     shape = x.shape
@@ -62,10 +68,11 @@ def images(x, how, *, flat=None, named=str):
 
 
 def scaler(x, numeric):
-    """A function that imputes and standardises the first `numeric` columns as the rows of x, (n, p), say.
+    """A function that imputes and standardises the first `numeric` columns as the rows of x, (n,
+    p), say.
 
-    A missing value becomes the column's median, then each column gets mean 0 and standard deviation 1 (a constant
-    column becomes 0). Columns beyond (one-hot codes) stay. Guo et al. 2024, App. C.1.
+    A missing value becomes the column's median, then each column gets mean 0 and standard deviation
+    1 (a constant column becomes 0). Columns beyond (one-hot codes) stay. Guo et al. 2024, App. C.1.
     """
     median = np.nanmedian(x[:, :numeric], axis=0)
     filled = np.where(np.isnan(x[:, :numeric]), median, x[:, :numeric])
@@ -86,15 +93,22 @@ def words(text):
 
 
 def ranking(texts):
-    """word -> 1, 2, ... by falling number of occurrences in the texts, ties in alphabetical order."""
+    """word -> 1, 2, ... by falling number of occurrences in the texts, ties in alphabetical
+    order.
+    """
     counts = Counter()
     for text in texts:
         counts.update(words(text))
-    return {word: k for k, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)), start=1)}
+    return {
+        word: k
+        for k, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)), start=1)
+    }
 
 
 def tokens(texts, rank, *, vocab, length):
-    """Token ids, int64 (n, length): the first `length` words that rank below `vocab` (no rarer ones), then 0."""
+    """Token ids, int64 (n, length): the first `length` words that rank below `vocab` (no rarer
+    ones), then 0.
+    """
     ids = torch.zeros(len(texts), length, dtype=torch.int64)
     for row, text in zip(ids, texts, strict=True):
         known = [k for word in words(text) if (k := rank.get(word, vocab)) < vocab][:length]

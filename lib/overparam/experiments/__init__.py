@@ -1,1 +1,3 @@
-"""Parts of single notebooks or papers that wait here until their pages are rewritten, and then go."""
+"""Parts of single notebooks or papers that wait here until their pages are rewritten, and then
+go.
+"""

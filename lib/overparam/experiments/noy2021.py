@@ -1,4 +1,6 @@
-"""What the pages on Section 6 and 9 of Noy et al. 2021 share: two regression tasks, and the scale of a step size."""
+"""What the pages on Section 6 and 9 of Noy et al. 2021 share: two regression tasks, and the scale
+of a step size.
+"""
 
 import hashlib
 from dataclasses import replace
@@ -11,16 +13,24 @@ from ..theory.finite_kernels import initial_lambda_max
 
 # The levels of the 14 parameters of an SGEMM kernel, the first ten in powers of two
 LEVELS = (
-    *((16, 32, 64, 128),) * 2, (16, 32), *((8, 16, 32),) * 4, (2, 8), *((1, 2, 4, 8),) * 2, *((0, 1),) * 4,
-)  # fmt: skip
+    *((16, 32, 64, 128),) * 2,
+    (16, 32),
+    *((8, 16, 32),) * 4,
+    (2, 8),
+    *((1, 2, 4, 8),) * 2,
+    *((0, 1),) * 4,
+)
 LOG_MEAN, LOG_STD = 4.5, 1.1  # of the stand-in's times in ms, roughly those of SGEMM
 
 
 def sgemm(name, n, n_test, *, seed, target="standardized", transform="homogeneous"):
-    """n + n_test rows of SGEMM as a DataSet, or for name "sgemm-grid" of a synthetic function on its parameter grid.
+    """n + n_test rows of SGEMM as a DataSet, or for name "sgemm-grid" of a synthetic function on
+    its parameter grid.
 
-    x: 14 standardized parameters (10 of them as log2), by default with a constant 1 appended and scaled to norm 1:
-    15 columns. y: (n,), the standardized logarithm of the run time, or for target "raw" the run time in ms.
+    x: 14 standardized parameters (10 of them as log2), by default with a constant 1 appended and
+    scaled to norm 1:
+    15 columns. y: (n,), the standardized logarithm of the run time, or for target "raw" the run
+    time in ms.
     """
     if name != "sgemm-grid":
         return load(name, n_train=n, n_test=n_test, seed=seed, target=target, transform=transform)
@@ -33,10 +43,11 @@ def sgemm(name, n, n_test, *, seed, target="standardized", transform="homogeneou
 
 
 def grid_function(n, *, seed):
-    """z (n, 14), uniform on the grid of SGEMM's parameters and standardized by its levels, and y (n,), about standard.
+    """z (n, 14), uniform on the grid of SGEMM's parameters and standardized by its levels, and y
+    (n,), about standard.
 
-    y is linear in z plus products of pairs and a sine, with the same coefficients for every seed: as the logarithm of
-    a run time has main effects and interactions.
+    y is linear in z plus products of pairs and a sine, with the same coefficients for every seed:
+    as the logarithm of a run time has main effects and interactions.
     """
     draw = np.random.default_rng([seed, 14])
     columns = []
@@ -51,7 +62,8 @@ def grid_function(n, *, seed):
 
 
 def ten_classes(name, n, n_test, *, seed, stand_in=None):
-    """A set of images for the regression on one-hot labels: y (n, 10), x less the training images' mean, of norm 1.
+    """A set of images for the regression on one-hot labels: y (n, 10), x less the training images'
+    mean, of norm 1.
 
     stand_in: what the record says of the data instead of the data set's own words.
     """
@@ -62,9 +74,13 @@ def ten_classes(name, n, n_test, *, seed, stand_in=None):
         x, y = getattr(data, f"x_{part}") - mean, getattr(data, f"y_{part}")
         parts[f"x_{part}"] = x / x.norm(dim=1, keepdim=True).clamp(min=tiny)
         parts[f"y_{part}"] = torch.eye(10, dtype=mean.dtype)[y.long()]
-    return replace(data, **parts, stand_in=stand_in or data.stand_in, transform="centred, unit norm")
+    return replace(
+        data, **parts, stand_in=stand_in or data.stand_in, transform="centred, unit norm"
+    )
 
 
 def sharpness(net, x, iterations=30):
-    """lambda_max(K) / n at initialization, per run, as an array (R,), from below; x: the inputs of `net.descent`."""
+    """lambda_max(K) / n at initialization, per run, as an array (R,), from below; x: the inputs of
+    `net.descent`.
+    """
     return (initial_lambda_max(net, x, iterations) / x.shape[-2]).numpy()

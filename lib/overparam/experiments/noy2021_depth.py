@@ -1,8 +1,11 @@
-"""Random nets layer by layer; their matrices are drawn and discarded, so that deep and wide ones fit."""
+"""Random nets layer by layer; their matrices are drawn and discarded, so that deep and wide ones
+fit.
+"""
 
 
 def layers(net, x, run=0):
-    """Yields (h_k, D_k), k = 0..L, of a `GatedRuns` at its start: activations (n, m) and open gates as booleans (n, m).
+    """Yields (h_k, D_k), k = 0..L, of a `GatedRuns` at its start: activations (n, m) and open gates
+    as booleans (n, m).
 
     x: inputs (n, d_x). At most two m x m matrices are alive at once.
     """

@@ -1,8 +1,8 @@
 """The subnetworks F_k and G_k of a gated net at its inputs, and what the theory asks of them.
 
-F_k = B D_L W_L .. D_k W_k D_{k-1}, (d_y, m), F_{L+1} = B D_L; G_k = D_k W_k .. D_1 W_1 D_0 C, (m, d_x), G_0 = D_0 C.
-All are of one input, whose gates they hold; `run` is a descent of one run, at its current weights and inputs. G_k x is
-the activation h_k, and y = F_{k+1} h_k.
+F_k = B D_L W_L .. D_k W_k D_{k-1}, (d_y, m), F_{L+1} = B D_L; G_k = D_k W_k .. D_1 W_1 D_0 C, (m,
+d_x), G_0 = D_0 C. All are of one input, whose gates they hold; `run` is a descent of one run, at
+its current weights and inputs. G_k x is the activation h_k, and y = F_{k+1} h_k.
 Source: Noy et al. 2021, eqs. (3), (10).
 """
 
@@ -31,8 +31,8 @@ def left_parts(run):
 def gram_eigenvalues(run):
     """Smallest and largest eigenvalue of G_k^T G_k, k = 0..L, and of F_k F_k^T, k = 1..L+1.
 
-    Returns {"G": (L + 1, n, 2), "F": (L + 1, n, 2)}. Eq. (14) prints G_k G_k^T, an m x m matrix of rank d_x at most.
-    Source: Noy et al. 2021, eqs. (14), (15), Theorem 5.
+    Returns {"G": (L + 1, n, 2), "F": (L + 1, n, 2)}. Eq. (14) prints G_k G_k^T, an m x m matrix of
+    rank d_x at most. Source: Noy et al. 2021, eqs. (14), (15), Theorem 5.
     """
     n, step = len(run.h[0]), max(1, ENTRIES // run.C.numel())
     rows = [slice(start, start + step) for start in range(0, n, step)]
@@ -48,7 +48,8 @@ def _extremes(A):
 def covariances(run):
     """|<G_{k-1}^j x_j, G_{k-1}^i x_i>| ||F_{k+1}^j F_{k+1}^{i T}||_2 for k = 1..L, (L, n, n).
 
-    Off the diagonal this is what eq. (16) bounds by gamma beta^2. Source: Noy et al. 2021, eq. (16), Lemma 2.
+    Off the diagonal this is what eq. (16) bounds by gamma beta^2. Source: Noy et al. 2021, eq.
+    (16), Lemma 2.
     """
     found = []
     for h, F in zip(run.h, jacobian_rows(run), strict=False):

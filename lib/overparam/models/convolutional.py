@@ -1,6 +1,7 @@
 """Convolutional nets: those that Allen-Zhu et al. 2019 train, and that of Guo et al. 2024, Table 7.
 
-The former use the code of github.com/bearpaw/pytorch-classification as it stood in 2018; `VGG` and `ResNet` are its.
+The former use the code of github.com/bearpaw/pytorch-classification as it stood in 2018; `VGG` and
+`ResNet` are its.
 """
 
 from dataclasses import dataclass
@@ -13,18 +14,21 @@ from .modules import Drawn, LeakyUnit
 
 
 class VGG(nn.Module):
-    """Stages of 3 x 3 convolutions (biases, batch normalization, ReLU), each followed by 2 x 2 pooling; one Linear.
+    """Stages of 3 x 3 convolutions (biases, batch normalization, ReLU), each followed by 2 x 2
+    pooling; one Linear.
 
-    layers: convolutions of each stage; stage k has width min(2^k, 8) channels. Inputs (n, *shape), shape (c, h, w);
-    outputs (n, classes). Weights of convolutions N(0, 2/(9 channels out)), of the last layer N(0, 0.01^2), biases 0.
-    VGG19: layers [2, 2, 4, 4, 4], width 64, shape (3, 32, 32).
+    layers: convolutions of each stage; stage k has width min(2^k, 8) channels. Inputs (n, *shape),
+    shape (c, h, w); outputs (n, classes). Weights of convolutions N(0, 2/(9 channels out)), of the
+    last layer N(0, 0.01^2), biases 0. VGG19: layers [2, 2, 4, 4, 4], width 64, shape (3, 32, 32).
     """
 
     def __init__(self, layers, width, *, shape, classes, seed):
         super().__init__()
         inputs, *size = shape
         if min(size) >> len(layers) < 1:
-            raise ParameterError(f"images of shape {tuple(shape)} cannot be halved {len(layers)} times")
+            raise ParameterError(
+                f"images of shape {tuple(shape)} cannot be halved {len(layers)} times"
+            )
         draw, parts = Drawn(seed, bias=True), []
         for k, count in enumerate(layers):
             outputs = width * min(2**k, 8)
@@ -32,7 +36,9 @@ class VGG(nn.Module):
                 parts += [_conv(draw, inputs, outputs, 3), nn.BatchNorm2d(outputs), nn.ReLU()]
                 inputs = outputs
             parts.append(nn.MaxPool2d(2))
-        linear = draw.linear(inputs * (size[0] >> len(layers)) * (size[1] >> len(layers)), classes, 0.01)
+        linear = draw.linear(
+            inputs * (size[0] >> len(layers)) * (size[1] >> len(layers)), classes, 0.01
+        )
         self.layers = nn.Sequential(*parts, nn.Flatten(), linear)
         self.double()
 
@@ -43,11 +49,12 @@ class VGG(nn.Module):
 class ResNet(nn.Module):
     """A convolution, three or so stages of residual blocks, the mean over the image, one Linear.
 
-    layers: blocks of each stage; stage k has width 2^k channels (4 times as many with bottlenecks) and, from the second
-    on, half the size. Shortcuts are identities, or 1 x 1 convolutions with batch normalization where the shape changes.
-    Inputs (n, *shape), shape (c, h, w); outputs (n, classes). Convolutions N(0, 2/(k^2 channels out)), without biases.
-    ResNet-32: [5, 5, 5], width 16. He et al.'s ResNet-110: [18, 18, 18], width 16; with bottleneck=True these are 164
-    layers, which is what the code called ResNet-110 until January 2019.
+    layers: blocks of each stage; stage k has width 2^k channels (4 times as many with bottlenecks)
+    and, from the second on, half the size. Shortcuts are identities, or 1 x 1 convolutions with
+    batch normalization where the shape changes. Inputs (n, *shape), shape (c, h, w); outputs (n,
+    classes). Convolutions N(0, 2/(k^2 channels out)), without biases. ResNet-32: [5, 5, 5], width
+    16. He et al.'s ResNet-110: [18, 18, 18], width 16; with bottleneck=True these are 164 layers,
+    which is what the code called ResNet-110 until January 2019.
     """
 
     def __init__(self, layers, width, *, shape, classes, seed, bottleneck=False):
@@ -70,7 +77,9 @@ class ResNet(nn.Module):
 
 
 class _Block(nn.Module):
-    """ReLU(shortcut(x) + f(x)): f has two 3 x 3 convolutions, or 1 x 1, 3 x 3, 1 x 1 with four times the channels."""
+    """ReLU(shortcut(x) + f(x)): f has two 3 x 3 convolutions, or 1 x 1, 3 x 3, 1 x 1 with four
+    times the channels.
+    """
 
     def __init__(self, draw, inputs, width, stride, bottleneck):
         super().__init__()
@@ -83,7 +92,9 @@ class _Block(nn.Module):
             before = after
         self.f, self.shortcut = nn.Sequential(*parts[:-1]), nn.Sequential()
         if stride > 1 or inputs != self.outputs:
-            self.shortcut = nn.Sequential(_conv(draw, inputs, self.outputs, 1, stride), nn.BatchNorm2d(self.outputs))
+            self.shortcut = nn.Sequential(
+                _conv(draw, inputs, self.outputs, 1, stride), nn.BatchNorm2d(self.outputs)
+            )
 
     def forward(self, x):
         return torch.relu(self.shortcut(x) + self.f(x))
@@ -95,7 +106,9 @@ def _conv(draw, inputs, outputs, kernel, stride=1):
 
 @dataclass(frozen=True)
 class Original:
-    """A net of the paper: what it is called there, its family, the parts of its stages, channels of the first."""
+    """A net of the paper: what it is called there, its family, the parts of its stages, channels of
+    the first.
+    """
 
     title: str
     family: str
@@ -106,23 +119,31 @@ class Original:
 ORIGINALS = {
     "vgg19": Original("VGG19", "vgg", (2, 2, 4, 4, 4), 64),
     "resnet32": Original("ResNet-32", "basic", (5, 5, 5), 16),
-    "resnet110": Original("ResNet-110", "bottleneck", (18, 18, 18), 16),  # as the cited code had it: 164 layers
+    "resnet110": Original(
+        "ResNet-110", "bottleneck", (18, 18, 18), 16
+    ),  # as the cited code had it: 164 layers
     "resnet110-basic": Original("ResNet-110 of basic blocks", "basic", (18, 18, 18), 16),
 }
 
 
 def cifar_net(name, layers, width, *, shape, classes, seed):
-    """A net of the family of the paper's net `name` (vgg19, resnet32, resnet110, resnet110-basic), in float64."""
+    """A net of the family of the paper's net `name` (vgg19, resnet32, resnet110, resnet110-basic),
+    in float64.
+    """
     if name not in ORIGINALS:
         raise ParameterError(f"unknown net {name!r}; there are {', '.join(ORIGINALS)}")
     family = ORIGINALS[name].family
     if family == "vgg":
         return VGG(layers, width, shape=shape, classes=classes, seed=seed)
-    return ResNet(layers, width, shape=shape, classes=classes, seed=seed, bottleneck=family == "bottleneck")
+    return ResNet(
+        layers, width, shape=shape, classes=classes, seed=seed, bottleneck=family == "bottleneck"
+    )
 
 
 def net_title(name, layers, width):
-    """What a figure calls the net of `cifar_net`: the paper's name at the paper's size, else what stands in for it."""
+    """What a figure calls the net of `cifar_net`: the paper's name at the paper's size, else what
+    stands in for it.
+    """
     original = ORIGINALS[name]
     if (tuple(layers), width) == (original.layers, original.width):
         return original.title
@@ -131,14 +152,18 @@ def net_title(name, layers, width):
 
 
 class LeakyCNN(nn.Module):
-    """Four 3 x 3 convolutions and two linear layers, leaky units of slope `alpha` after all but the last.
+    """Four 3 x 3 convolutions and two linear layers, leaky units of slope `alpha` after all but the
+    last.
 
-    Convolutions 1, 2, pooling, 3, 4, pooling (maxima of 2 x 2), flattening, Linear(width size^2/16, hidden), Linear to
-    `classes`. Inputs (n, channels, size, size), or flattened; outputs (n, classes). Weights N(0, 2/fan in), the last
-    layer's N(0, 1/classes); all are trained. The defaults are the paper's. Source: Guo et al. 2024, Table 7.
+    Convolutions 1, 2, pooling, 3, 4, pooling (maxima of 2 x 2), flattening, Linear(width size^2/16,
+    hidden), Linear to `classes`. Inputs (n, channels, size, size), or flattened; outputs (n,
+    classes). Weights N(0, 2/fan in), the last layer's N(0, 1/classes); all are trained. The
+    defaults are the paper's. Source: Guo et al. 2024, Table 7.
     """
 
-    def __init__(self, alpha, seed, *, channels=3, size=32, width=512, hidden=512, classes=10, bias=False):
+    def __init__(
+        self, alpha, seed, *, channels=3, size=32, width=512, hidden=512, classes=10, bias=False
+    ):
         super().__init__()
         draw, layers, self.shape = Drawn(seed, bias), [], (channels, size, size)
         for k, p in enumerate((channels, width, width, width)):

@@ -1,4 +1,6 @@
-"""GReLU nets, whose gates a frozen random net sets once and for all, and their ReLU twins (Noy et al. 2021)."""
+"""GReLU nets, whose gates a frozen random net sets once and for all, and their ReLU twins (Noy et
+al. 2021).
+"""
 
 import copy
 
@@ -15,14 +17,16 @@ _ROWS = 4096  # inputs of a table that are handled at once outside training
 class GatedRuns:
     """y = B D_L W_L .. D_1 W_1 D_0 C x for R runs; only W_1, .., W_L are trained, no biases.
 
-    kind "grelu": D_k holds the signs of z_k, with z_0 = [C x]^+ and z_k = [Psi_k z_{k-1}]^+, which never change.
+    kind "grelu": D_k holds the signs of z_k, with z_0 = [C x]^+ and z_k = [Psi_k z_{k-1}]^+, which
+    never change.
     kind "relu": D_k holds the signs of the net's own pre-activations. D_0 is the same in both.
-    W_k, Psi_k ~ N(0, 2/m), C ~ N(0, 2/d_x), B ~ N(0, 2/d_y), entry by entry. L counts the trained m x m matrices.
-    seeds: one per run; runs with the same seed share all draws, whatever their kind. psi_rank: Psi_k = U_k V_k of this
-    rank, entries of U_k ~ N(0, 1/rank), of V_k ~ N(0, 2/m). draw_on: "cpu", where all devices see the same draws, or
-    "device": on a GPU, where widths of 10^4 and more take seconds instead of minutes.
-    Everything is drawn block by block when a run is opened, in float64, and cast to dtype and device of the inputs;
-    Psi_k is applied as it is drawn and not kept.
+    W_k, Psi_k ~ N(0, 2/m), C ~ N(0, 2/d_x), B ~ N(0, 2/d_y), entry by entry. L counts the trained m
+    x m matrices. seeds: one per run; runs with the same seed share all draws, whatever their kind.
+    psi_rank: Psi_k = U_k V_k of this rank, entries of U_k ~ N(0, 1/rank), of V_k ~ N(0, 2/m).
+    draw_on: "cpu", where all devices see the same draws, or "device": on a GPU, where widths of
+    10^4 and more take seconds instead of minutes.
+    Everything is drawn block by block when a run is opened, in float64, and cast to dtype and
+    device of the inputs; Psi_k is applied as it is drawn and not kept.
     Source: Noy et al. 2021, Section 2.1, eq. (1).
 
     >>> net = GatedRuns("grelu", 3, 64, 4, seeds=[0, 1])
@@ -36,13 +40,20 @@ class GatedRuns:
         if draw_on not in ("cpu", "device"):
             raise ParameterError(f"draw_on must be cpu or device, not {draw_on!r}")
         self.kind, self.d_x, self.m, self.L, self.d_y = kind, d_x, m, L, d_y
-        self.seeds, self.runs, self.psi_rank, self.draw_on = list(seeds), len(seeds), psi_rank, draw_on
+        self.seeds = list(seeds)
+        self.runs = len(seeds)
+        self.psi_rank = psi_rank
+        self.draw_on = draw_on
         self._weights = self._psi = None
         r = psi_rank or 1
         self._laws = {  # shape and variance of every matrix; the order is part of the seed
-            "B": ((d_y, m), 2 / d_y), "C": ((m, d_x), 2 / d_x), "W": ((m, m), 2 / m), "Psi": ((m, m), 2 / m),
-            "U": ((m, r), 1 / r), "V": ((r, m), 2 / m),
-        }  # fmt: skip
+            "B": ((d_y, m), 2 / d_y),
+            "C": ((m, d_x), 2 / d_x),
+            "W": ((m, m), 2 / m),
+            "Psi": ((m, m), 2 / m),
+            "U": ((m, r), 1 / r),
+            "V": ((r, m), 2 / m),
+        }
 
     def twin(self, kind):
         """The same nets with the other kind of gates: B, C and W_k(0) stay."""
@@ -53,7 +64,8 @@ class GatedRuns:
         return self._but(_weights=list(W))
 
     def with_psi(self, Psi):
-        """The same nets with gates set by other Psi: L tensors (m, m) or (R, m, m), or pairs (U, V) for products U V.
+        """The same nets with gates set by other Psi: L tensors (m, m) or (R, m, m), or pairs (U, V)
+        for products U V.
 
         With Psi_k = W_k(0) of a ReLU net, its GReLU twin starts as that net (Section 4.1).
         """
@@ -71,7 +83,9 @@ class GatedRuns:
         return list(range(self.runs)) if own else [self.seeds.index(seed) for seed in self.seeds]
 
     def descent(self, x, run=None):
-        """Open one run (int) or all (None) for training on x: (n, d_x), or (R, n, d_x) for one data set per run."""
+        """Open one run (int) or all (None) for training on x: (n, d_x), or (R, n, d_x) for one data
+        set per run.
+        """
         return GatedDescent(self, run, x if run is None or x.ndim == 2 else x[run])
 
     def outer(self, run, like):
@@ -92,7 +106,9 @@ class GatedRuns:
         return self._drawn("Psi", run, k, like)
 
     def gates(self, run, h):
-        """D_1, .., D_L of the frozen net as 0/1 tensors like h = [C x]^+, (n, m), or (R, n, m) for all runs."""
+        """D_1, .., D_L of the frozen net as 0/1 tensors like h = [C x]^+, (n, m), or (R, n, m) for
+        all runs.
+        """
         if run is None:
             rows = [self.gates(r, h[r]) for r in range(self.runs)]
             return [torch.stack(layer) for layer in zip(*rows, strict=True)]
@@ -121,7 +137,10 @@ class GatedRuns:
 
     def _drawn(self, part, run, k, like):
         if run is None:
-            drawn = {seed: self._drawn(part, self.seeds.index(seed), k, like) for seed in dict.fromkeys(self.seeds)}
+            drawn = {
+                seed: self._drawn(part, self.seeds.index(seed), k, like)
+                for seed in dict.fromkeys(self.seeds)
+            }
             return torch.stack([drawn[seed] for seed in self.seeds])
         out = like.new_empty(self._laws[part][0])
         for rows, block in self._blocks(part, run, k, like):
@@ -129,9 +148,15 @@ class GatedRuns:
         return out
 
     def _blocks(self, part, run, k, like):
-        """(rows, entries of these rows) of a Gaussian matrix: a function of seed, part and layer alone."""
+        """(rows, entries of these rows) of a Gaussian matrix: a function of seed, part and layer
+        alone.
+        """
         (height, width), variance = self._laws[part]
-        device = like.device if self.draw_on == "device" and like.device.type == "cuda" else torch.device("cpu")
+        device = (
+            like.device
+            if self.draw_on == "device" and like.device.type == "cuda"
+            else torch.device("cpu")
+        )
         stream = [self.seeds[run], list(self._laws).index(part), k]
         key = np.random.SeedSequence(stream).generate_state(1, np.uint64)
         generator = torch.Generator(device).manual_seed(int(key[0]) % 2**63)
@@ -149,24 +174,31 @@ def _gate_dtype(h):
 
 
 class GatedDescent:
-    """Forward, backward and update of W_1, .., W_L in preallocated buffers; leading run axis or none.
+    """Forward, backward and update of W_1, .., W_L in preallocated buffers; leading run axis or
+    none.
 
-    Taking other inputs costs a GReLU net a pass through its Psi, drawn anew: for batches there is `TabulatedRuns`.
-    `h`: [h_0, .., h_L], each (..., n, m), the activations after the gates; `gates`: [D_1, .., D_L] as 0/1 (..., n, m).
-    Both are those of the last `forward`.
+    Taking other inputs costs a GReLU net a pass through its Psi, drawn anew: for batches there is
+    `TabulatedRuns`.
+    `h`: [h_0, .., h_L], each (..., n, m), the activations after the gates; `gates`: [D_1, .., D_L]
+    as 0/1 (..., n, m). Both are those of the last `forward`.
     """
 
     def __init__(self, net, run, x):
         self.net, self.run, self.kind = net, run, net.kind
         self.B, self.C = net.outer(run, x)
         self.W = [net.layer(run, k, x) for k in range(1, net.L + 1)]
-        self._elsewhere = (None, None)  # the last inputs of `predict` and what never changes at them
+        self._elsewhere = (
+            None,
+            None,
+        )  # the last inputs of `predict` and what never changes at them
         self.load(x)
         self.fixed = [self.B, self.C, net.kind]  # what the run is drawn as, beside its state
         self._mark = self._gate_counts()
 
     def load(self, x):
-        """Take other inputs (..., n, d_x), a batch of them say; buffers are kept where n stays the same."""
+        """Take other inputs (..., n, d_x), a batch of them say; buffers are kept where n stays the
+        same.
+        """
         self.x = x
         h, gates = self._frozen(x)
         if not hasattr(self, "back") or self.back.shape != h.shape:
@@ -193,7 +225,9 @@ class GatedDescent:
         return self._elsewhere[1]
 
     def at(self, W):
-        """The same net at the same inputs with weights W = [W_1, .., W_L]; a ReLU net finds its own gates."""
+        """The same net at the same inputs with weights W = [W_1, .., W_L]; a ReLU net finds its own
+        gates.
+        """
         other = copy.copy(self)
         other.W, gates = list(W), self.gates
         other._allocate(self.h[0])
@@ -226,13 +260,17 @@ class GatedDescent:
         return self.h[-1] @ self.B.mT
 
     def descend(self, v):
-        """Move the weights by -sum_i v_i . dy_i/dW, in place; v (..., n, d_y). To be called after `forward`."""
+        """Move the weights by -sum_i v_i . dy_i/dW, in place; v (..., n, d_y). To be called after
+        `forward`.
+        """
         delta, back = torch.matmul(v, self.B, out=self.delta), self.back
         for k in reversed(range(len(self.W))):
             delta.mul_(self.gates[k])
             if k:
                 torch.matmul(delta, self.W[k], out=back)
-            (self.W[k].addmm_ if delta.ndim == 2 else self.W[k].baddbmm_)(delta.mT, self.h[k], alpha=-1)
+            (self.W[k].addmm_ if delta.ndim == 2 else self.W[k].baddbmm_)(
+                delta.mT, self.h[k], alpha=-1
+            )
             delta, back = back, delta
         self._current = False
 
@@ -241,7 +279,8 @@ class GatedDescent:
         return self.h[:-1]
 
     def sensitivities(self, v):
-        """[Z_1, .., Z_L], each (..., n, m), with v_i . dy_i/dW_k = Z_{k,i} h_{k-1,i}^T; v (..., n, d_y).
+        """[Z_1, .., Z_L], each (..., n, m), with v_i . dy_i/dW_k = Z_{k,i} h_{k-1,i}^T; v (..., n,
+        d_y).
 
         At the current weights. Z_{k,i} = F_{k+1}^T v_i. Source: Noy et al. 2021, eqs. (9), (10).
         """
@@ -252,7 +291,9 @@ class GatedDescent:
         return rows[::-1]
 
     def predict(self, x):
-        """Outputs (..., n, d_y) at other inputs x (n, d_x); a GReLU net draws its Psi anew for their gates."""
+        """Outputs (..., n, d_y) at other inputs x (n, d_x); a GReLU net draws its Psi anew for
+        their gates.
+        """
         h, gates = self._frozen_elsewhere(x)
         for k, W in enumerate(self.W):
             h = (h @ W.mT).clamp_(min=0) if gates is None else (h @ W.mT).mul_(gates[k])
@@ -280,15 +321,18 @@ class GatedDescent:
 
     def distances(self, iterations=30):
         """||W_k - W_k(0)||_2 of every layer by power iteration, (..., L), one layer at a time."""
-        return torch.stack([spectral_norm(self.change(k), iterations) for k in range(len(self.W))], -1)
+        return torch.stack(
+            [spectral_norm(self.change(k), iterations) for k in range(len(self.W))], -1
+        )
 
 
 class TabulatedRuns(GatedRuns):
-    """The nets of `GatedRuns` for stochastic gradient descent: inputs are row numbers of X = `inputs` (N, d_x).
+    """The nets of `GatedRuns` for stochastic gradient descent: inputs are row numbers of X =
+    `inputs` (N, d_x).
 
-    `rows(first, last)` gives them, as a column of floats, for training and test inputs alike, which all lie in X. A
-    descent computes [C X]^+, (N, m), and of a GReLU net the gates of all rows as bits, m L / 8 bytes a row, when it is
-    opened. Source of the table: Noy et al. 2021, Section 4.4.
+    `rows(first, last)` gives them, as a column of floats, for training and test inputs alike, which
+    all lie in X. A descent computes [C X]^+, (N, m), and of a GReLU net the gates of all rows as
+    bits, m L / 8 bytes a row, when it is opened. Source of the table: Noy et al. 2021, Section 4.4.
     """
 
     def __init__(self, kind, inputs, m, L, d_y=1, **options):
@@ -298,7 +342,9 @@ class TabulatedRuns(GatedRuns):
     def rows(self, first=0, last=None):
         """The inputs first..last - 1 of X as (last - first, 1)."""
         last = len(self.inputs) if last is None else last
-        return torch.arange(first, last, dtype=self.inputs.dtype, device=self.inputs.device).unsqueeze(1)
+        return torch.arange(
+            first, last, dtype=self.inputs.dtype, device=self.inputs.device
+        ).unsqueeze(1)
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) for training on the rows x (n, 1) of X."""
@@ -314,7 +360,9 @@ class TabulatedDescent(GatedDescent):
         h = (self.net.inputs @ self.C.mT).clamp_(min=0)
         if self.kind == "relu":
             return h, None
-        parts = [[pack(gate) for gate in self.net.gates(self.run, part)] for part in h.split(_ROWS, -2)]
+        parts = [
+            [pack(gate) for gate in self.net.gates(self.run, part)] for part in h.split(_ROWS, -2)
+        ]
         return h, [torch.cat(layer, -2) for layer in zip(*parts, strict=True)]
 
     def _frozen(self, x):
@@ -322,7 +370,9 @@ class TabulatedDescent(GatedDescent):
         index, (h, packed) = x[:, 0].long(), self.table
         if packed is None:
             return h[..., index, :], None
-        return h[..., index, :], [unpack(bits[..., index, :], self.net.m, _gate_dtype(h)) for bits in packed]
+        return h[..., index, :], [
+            unpack(bits[..., index, :], self.net.m, _gate_dtype(h)) for bits in packed
+        ]
 
     _frozen_elsewhere = _frozen  # a table is read at no cost, and its rows need not be kept
 
@@ -331,14 +381,20 @@ class TabulatedDescent(GatedDescent):
 
     def predict(self, x):
         """Outputs (..., n, d_y) at the rows x (n, 1) of X."""
-        return torch.cat([super(TabulatedDescent, self).predict(part) for part in x.split(_ROWS)], -2)
+        return torch.cat(
+            [super(TabulatedDescent, self).predict(part) for part in x.split(_ROWS)], -2
+        )
 
 
 def pack(gates):
-    """Bits of booleans or 0/1 (..., m) as bytes (..., ceil(m / 8)), the lowest bit first, zeros at the end."""
+    """Bits of booleans or 0/1 (..., m) as bytes (..., ceil(m / 8)), the lowest bit first, zeros at
+    the end.
+    """
     padded = torch.nn.functional.pad(gates.to(torch.uint8), (0, -gates.shape[-1] % 8))
     grouped = padded.unflatten(-1, (-1, 8))
-    return (grouped << torch.arange(8, dtype=torch.uint8, device=gates.device)).sum(-1, dtype=torch.uint8)
+    return (grouped << torch.arange(8, dtype=torch.uint8, device=gates.device)).sum(
+        -1, dtype=torch.uint8
+    )
 
 
 def unpack(packed, m, dtype=torch.bool):

@@ -1,17 +1,22 @@
-"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1; at alpha = 0, layers 1..L of Allen-Zhu et al. 2019."""
+"""The deep leaky-ReLU net of Guo et al. 2024, Algorithm 1; at alpha = 0, layers 1..L of Allen-Zhu
+et al. 2019.
+"""
 
 import torch
 
 
 class LeakyMLP:
-    """h_0 = A x, h_l = s(W_l h_{l-1} + b_l) for l = 1..L, output B h_L; W_1..W_L are trained, and b_l with `biases`.
+    """h_0 = A x, h_l = s(W_l h_{l-1} + b_l) for l = 1..L, output B h_L; W_1..W_L are trained, and
+    b_l with `biases`.
 
-    s(z) = z / sqrt(1 + alpha^2) for z >= 0, alpha z / sqrt(1 + alpha^2) below. Entries A ~ N(0, 1/m),
-    W_l ~ N(0, 2/m), B ~ N(0, 1/d). biases: b_l starts at zero and is trained; else it is zero, as in the theorems.
-    p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R in all; runs with
-    the same seed share their draw (paired). Drawn in float64 on the CPU and then cast.
-    keep_W1: train W_1 itself instead of its part of rank p (`LeakyDescent`): cheaper for batches smaller than p. All
-    runs then share one seed, and inputs are handed over as `embed` gives them.
+    s(z) = z / sqrt(1 + alpha^2) for z >= 0, alpha z / sqrt(1 + alpha^2) below. Entries A ~ N(0,
+    1/m), W_l ~ N(0, 2/m), B ~ N(0, 1/d). biases: b_l starts at zero and is trained; else it is
+    zero, as in the theorems.
+    p, m, d, L: input dimension, width, output dimension, depth. alphas, seeds: one each per run, R
+    in all; runs with the same seed share their draw (paired). Drawn in float64 on the CPU and then
+    cast.
+    keep_W1: train W_1 itself instead of its part of rank p (`LeakyDescent`): cheaper for batches
+    smaller than p. All runs then share one seed, and inputs are handed over as `embed` gives them.
     Source: Guo et al. 2024, Algorithm 1, eq. (2).
 
     >>> net = LeakyMLP(3, 64, 1, 2, alphas=[-1.0, 0.0], seeds=[7, 7])
@@ -19,19 +24,41 @@ class LeakyMLP:
     torch.Size([2, 5, 1])
     """
 
-    def __init__(self, p, m, d, L, *, alphas, seeds, biases=False, keep_W1=False, dtype=torch.float32, device="cpu"):
+    def __init__(
+        self,
+        p,
+        m,
+        d,
+        L,
+        *,
+        alphas,
+        seeds,
+        biases=False,
+        keep_W1=False,
+        dtype=torch.float32,
+        device="cpu",
+    ):
         self.p, self.m, self.d, self.L, self.runs = p, m, d, L, len(seeds)
         self.biases, self.keep_W1 = biases, keep_W1
         unique = sorted(set(seeds))
-        draws = [torch.stack(parts) for parts in zip(*(_draw(p, m, d, L, seed) for seed in unique), strict=True)]
-        self.A, self.W, self.B = (t.to(device, dtype) for t in draws)  # (S, m, p), (S, L, m, m), (S, d, m)
+        draws = [
+            torch.stack(parts)
+            for parts in zip(*(_draw(p, m, d, L, seed) for seed in unique), strict=True)
+        ]
+        self.A, self.W, self.B = (
+            t.to(device, dtype) for t in draws
+        )  # (S, m, p), (S, L, m, m), (S, d, m)
         self.draw = [unique.index(seed) for seed in seeds]  # run -> which of the S draws
         alpha = torch.tensor(alphas, dtype=torch.float64)
         norm = torch.sqrt(1 + alpha**2)
-        self.slopes = torch.stack([1 / norm, alpha / norm], -1).to(device, dtype)  # (R, 2): for z > 0 and below
+        self.slopes = torch.stack([1 / norm, alpha / norm], -1).to(
+            device, dtype
+        )  # (R, 2): for z > 0 and below
 
     def embed(self, x):
-        """Inputs x (n, p) as `descent` takes them: h_0 = A x, (n, m), with `keep_W1`, else x itself."""
+        """Inputs x (n, p) as `descent` takes them: h_0 = A x, (n, m), with `keep_W1`, else x
+        itself.
+        """
         return x @ self.A[0].T if self.keep_W1 else x
 
     def outputs(self, x):
@@ -39,7 +66,9 @@ class LeakyMLP:
         return torch.stack([self.descent(x, run).forward() for run in range(self.runs)])
 
     def descent(self, x, run=None):
-        """Open one run (int) or all (None) for training on x: (n, p), or (R, n, p) for one data set per run."""
+        """Open one run (int) or all (None) for training on x: (n, p), or (R, n, p) for one data set
+        per run.
+        """
         draw, select = (self.draw, slice(None)) if run is None else (self.draw[run], run)
         x = x[select] if x.ndim == 3 else x
         A = None if self.keep_W1 else self.A[draw]
@@ -55,11 +84,13 @@ def _draw(p, m, d, L, seed):
 
 
 class LeakyDescent:
-    """Forward, backward and update of the trained layers in preallocated buffers; leading run axis or none.
+    """Forward, backward and update of the trained layers in preallocated buffers; leading run axis
+    or none.
 
-    The input h_0 = A x has rank p, so W_1 moves only by P A^T with P (m, p): the state keeps W_1 A + P A^T A instead of
-    W_1 and saves two of the 3 L - 1 products n x m x m of a step, for one of m x p x p. A: (..., m, p), or None where
-    x holds h_0, (n, m), and W_1 itself is kept. biases: [b_1, .., b_L], each (..., m), or None.
+    The input h_0 = A x has rank p, so W_1 moves only by P A^T with P (m, p): the state keeps W_1 A
+    + P A^T A instead of W_1 and saves two of the 3 L - 1 products n x m x m of a step, for one of m
+    x p x p. A: (..., m, p), or None where x holds h_0, (n, m), and W_1 itself is kept. biases:
+    [b_1, .., b_L], each (..., m), or None.
     """
 
     def __init__(self, A, W, B, slopes, x, biases=None):
@@ -75,7 +106,9 @@ class LeakyDescent:
         self.load(x)
 
     def load(self, x):
-        """Take other inputs (..., n, p), a batch of them say; buffers are kept where n stays the same."""
+        """Take other inputs (..., n, p), a batch of them say; buffers are kept where n stays the
+        same.
+        """
         self.x = x if self.A is not None else x.expand(*self.B.shape[:-2], *x.shape[-2:])
         shape = (*self.B.shape[:-2], x.shape[-2], self.B.shape[-1])
         if not hasattr(self, "delta") or self.delta.shape != shape:
@@ -94,9 +127,13 @@ class LeakyDescent:
         return [self.W[0] if self.A is None else self.W[0] + self.P @ self.A.mT, *self.W[1:]]
 
     def at(self, W):
-        """A descent of the same net and inputs at the weights W = [W_1, .., W_L], which it copies and keeps all."""
+        """A descent of the same net and inputs at the weights W = [W_1, .., W_L], which it copies
+        and keeps all.
+        """
         biases = self.biases and [b.clone() for b in self.biases]
-        return LeakyDescent(None, torch.stack(list(W), -3), self.B, self.slopes, self.inputs_of_layers()[0], biases)
+        return LeakyDescent(
+            None, torch.stack(list(W), -3), self.B, self.slopes, self.inputs_of_layers()[0], biases
+        )
 
     def _first(self):
         """What x is multiplied by: W_1 A, or W_1."""
@@ -105,7 +142,9 @@ class LeakyDescent:
     def forward(self):
         """Outputs (..., n, d) at the current weights."""
         below = self.x
-        for l, (W, h, slope) in enumerate(zip([self._first(), *self.W[1:]], self.h, self.slope, strict=True)):
+        for l, (W, h, slope) in enumerate(
+            zip([self._first(), *self.W[1:]], self.h, self.slope, strict=True)
+        ):
             torch.matmul(below, W.mT, out=h)
             if self.biases:
                 h.add_(self.biases[l].unsqueeze(-2))
@@ -142,7 +181,8 @@ class LeakyDescent:
         return x @ self.B.mT
 
     def sensitivities(self, v):
-        """[Z_1, .., Z_L], each (..., n, m), with v_i . df_i/dW_l = Z_{l,i} h_{l-1,i}^T; v (..., n, d). After `forward`.
+        """[Z_1, .., Z_L], each (..., n, m), with v_i . df_i/dW_l = Z_{l,i} h_{l-1,i}^T; v (..., n,
+        d). After `forward`.
 
         Source: Guo et al. 2024, eq. (61), whose Back_{i,l} must read Back_{i,l+1}.
         """
@@ -157,7 +197,9 @@ class LeakyDescent:
 
     def gradients(self, v):
         """[sum_i v_i . df_i/dW_l], each (..., m, m); v (..., n, d). After `forward`."""
-        return [z.mT @ h for z, h in zip(self.sensitivities(v), self.inputs_of_layers(), strict=True)]
+        return [
+            z.mT @ h for z, h in zip(self.sensitivities(v), self.inputs_of_layers(), strict=True)
+        ]
 
 
 def _accumulate(W, left, right):

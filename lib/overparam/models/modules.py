@@ -1,4 +1,6 @@
-"""The rescaled leaky ReLU as a torch module, and layers drawn from a seeded generator in float64."""
+"""The rescaled leaky ReLU as a torch module, and layers drawn from a seeded generator in
+float64.
+"""
 
 import torch
 from torch import nn
@@ -7,7 +9,10 @@ from ..errors import ParameterError
 
 
 class LeakyUnit(nn.Module):
-    """x / sqrt(1 + alpha^2) for x >= 0, alpha x / sqrt(1 + alpha^2) below. Source: Guo et al. 2024, eq. (2)."""
+    """x / sqrt(1 + alpha^2) for x >= 0, alpha x / sqrt(1 + alpha^2) below.
+
+    Source: Guo et al. 2024, eq. (2).
+    """
 
     def __init__(self, alpha):
         super().__init__()
@@ -18,25 +23,36 @@ class LeakyUnit(nn.Module):
 
 
 class Drawn:
-    """Makes layers with weights drawn from one seed in float64; bias: whether they have biases, at zero."""
+    """Makes layers with weights drawn from one seed in float64; bias: whether they have biases, at
+    zero.
+    """
 
     def __init__(self, seed, bias=False):
         self.generator, self.bias = torch.Generator().manual_seed(seed), bias
 
     def normal(self, *shape, std=1.0):
         """A parameter with entries N(0, std^2)."""
-        return nn.Parameter(torch.randn(*shape, generator=self.generator, dtype=torch.float64) * std)
+        return nn.Parameter(
+            torch.randn(*shape, generator=self.generator, dtype=torch.float64) * std
+        )
 
     def linear(self, p, m, std, bias=None):
         """nn.Linear(p, m) with weights N(0, std^2)."""
-        return self._filled(nn.Linear(p, m, bias=self.bias if bias is None else bias, dtype=torch.float64), std)
+        return self._filled(
+            nn.Linear(p, m, bias=self.bias if bias is None else bias, dtype=torch.float64), std
+        )
 
     def conv(self, p, m, std, kernel=3, stride=1):
-        """nn.Conv2d(p, m) of kernel x kernel, padded to keep the image's size at stride 1, with weights N(0, std^2)."""
-        return self._filled(nn.Conv2d(p, m, kernel, stride, kernel // 2, bias=self.bias, dtype=torch.float64), std)
+        """nn.Conv2d(p, m) of kernel x kernel, padded to keep the image's size at stride 1, with
+        weights N(0, std^2).
+        """
+        return self._filled(
+            nn.Conv2d(p, m, kernel, stride, kernel // 2, bias=self.bias, dtype=torch.float64), std
+        )
 
     def head(self, p, m, d, alpha, fan):
-        """Linear(p, m), leaky unit, Linear(m, d): weights N(0, 2/p) for fan "in" or N(0, 2/m) for "out", and N(0, 1/d).
+        """Linear(p, m), leaky unit, Linear(m, d): weights N(0, 2/p) for fan "in" or N(0, 2/m) for
+        "out", and N(0, 1/d).
 
         Guo et al. 2024 initialise square layers by N(0, 2/m) and leave open what others get.
         """

@@ -9,20 +9,36 @@ from .modules import Drawn, LeakyUnit
 class LeakyLSTM(nn.Module):
     """An LSTM on word numbers whose head has a leaky unit of slope `alpha`.
 
-    Inputs (n, t) of word numbers below `vocab`, outputs (n,): logits of the positive class. Embedding, `layers` layers
-    of LSTM, dropout of what the last one holds after the last word, Linear(hidden, head), leaky unit, Linear(head, 1),
-    with biases. Embedding N(0, 1), the LSTM uniform in +-1/sqrt(hidden), as torch has them. The defaults are the
-    paper's. Source: Guo et al. 2024, Table 8.
+    Inputs (n, t) of word numbers below `vocab`, outputs (n,): logits of the positive class.
+    Embedding, `layers` layers of LSTM, dropout of what the last one holds after the last word,
+    Linear(hidden, head), leaky unit, Linear(head, 1), with biases. Embedding N(0, 1), the LSTM
+    uniform in +-1/sqrt(hidden), as torch has them. The defaults are the paper's. Source: Guo et al.
+    2024, Table 8.
     """
 
-    def __init__(self, alpha, seed, *, vocab=1000, dim=64, hidden=256, layers=2, dropout=0.3, head=4096, fan="in"):
+    def __init__(
+        self,
+        alpha,
+        seed,
+        *,
+        vocab=1000,
+        dim=64,
+        hidden=256,
+        layers=2,
+        dropout=0.3,
+        head=4096,
+        fan="in",
+    ):
         super().__init__()
         draw = Drawn(seed, bias=True)
         self.embedding = draw.normal(vocab, dim)
         self.lstm = nn.LSTM(dim, hidden, layers, batch_first=True, dtype=torch.float64)
         with torch.no_grad():
             for p in self.lstm.parameters():
-                p.copy_((2 * torch.rand(p.shape, generator=draw.generator, dtype=torch.float64) - 1) / hidden**0.5)
+                p.copy_(
+                    (2 * torch.rand(p.shape, generator=draw.generator, dtype=torch.float64) - 1)
+                    / hidden**0.5
+                )
         self.dropout = nn.Dropout(dropout)
         self.head = draw.head(hidden, head, 1, alpha, fan)
 
@@ -32,19 +48,34 @@ class LeakyLSTM(nn.Module):
 
 
 class LeakyViT(nn.Module):
-    """A vision transformer whose head, and on request whose encoder's MLPs, have leaky units of slope `alpha`.
+    """A vision transformer whose head, and on request whose encoder's MLPs, have leaky units of
+    slope `alpha`.
 
-    Inputs (n, 1, size, size), or flattened, cut into patches of `patch` x `patch`; outputs (n, classes): logits.
-    Learned positions, `layers` pre-norm blocks of attention and an MLP (GELU unless `leaky_encoder`), the mean over the
-    patches, and a head of `head` units with biases. The defaults are the paper's, except for the embedding of patches,
-    which it does not mention. Weights of the encoder N(0, 1/fan in), positions N(0, 0.02^2).
+    Inputs (n, 1, size, size), or flattened, cut into patches of `patch` x `patch`; outputs (n,
+    classes): logits. Learned positions, `layers` pre-norm blocks of attention and an MLP (GELU
+    unless `leaky_encoder`), the mean over the patches, and a head of `head` units with biases. The
+    defaults are the paper's, except for the embedding of patches, which it does not mention.
+    Weights of the encoder N(0, 1/fan in), positions N(0, 0.02^2).
     Source: Guo et al. 2024, Table 5.
     """
 
     def __init__(
-        self, alpha, seed, *, size=28, patch=4, dim=64, layers=6, heads=8, head_dim=64, mlp=8192, head=8192,
-        classes=10, fan="in", leaky_encoder=False,
-    ):  # fmt: skip
+        self,
+        alpha,
+        seed,
+        *,
+        size=28,
+        patch=4,
+        dim=64,
+        layers=6,
+        heads=8,
+        head_dim=64,
+        mlp=8192,
+        head=8192,
+        classes=10,
+        fan="in",
+        leaky_encoder=False,
+    ):
         super().__init__()
         draw, self.patch, self.cuts = Drawn(seed, bias=True), patch, size // patch
         self.embedding = draw.linear(patch**2, dim, 1 / patch)
@@ -52,8 +83,13 @@ class LeakyViT(nn.Module):
         unit = LeakyUnit(alpha) if leaky_encoder else nn.GELU()
         blocks = []
         for _ in range(layers):
-            between = nn.Sequential(draw.linear(dim, mlp, dim**-0.5), unit, draw.linear(mlp, dim, mlp**-0.5))
-            blocks += [_Residual(dim, _Attention(draw, dim, heads, head_dim)), _Residual(dim, between)]
+            between = nn.Sequential(
+                draw.linear(dim, mlp, dim**-0.5), unit, draw.linear(mlp, dim, mlp**-0.5)
+            )
+            blocks += [
+                _Residual(dim, _Attention(draw, dim, heads, head_dim)),
+                _Residual(dim, between),
+            ]
         self.blocks = nn.Sequential(*blocks, nn.LayerNorm(dim, dtype=torch.float64))
         self.head = draw.head(dim, head, classes, alpha, fan)
 

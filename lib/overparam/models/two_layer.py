@@ -6,13 +6,18 @@ from ..errors import ParameterError
 
 
 class TwoLayerReLU:
-    """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}, no biases.
+    """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}, no
+    biases.
 
-    d: input dimension; m: width; kappa: standard deviation of the initial weights, one value or a list of one per run;
-    seeds: one per run, R in all; runs with the same seed share their draw, up to its scale kappa.
-    antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so that f = 0.
-    Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the same draw.
-    Neurons are sorted by the sign of a (their order is irrelevant): an update touches two contiguous blocks.
+    d: input dimension; m: width; kappa: standard deviation of the initial weights, one value or a
+    list of one per run; seeds: one per run, R in all; runs with the same seed share their draw, up
+    to its scale kappa.
+    antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so
+    that f = 0.
+    Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the
+    same draw.
+    Neurons are sorted by the sign of a (their order is irrelevant): an update touches two
+    contiguous blocks.
     Source: Arora et al. 2019, Section 3.1 and Appendix A.
 
     >>> net = TwoLayerReLU(3, 1000, 0.1, seeds=[0, 1])
@@ -24,14 +29,21 @@ class TwoLayerReLU:
         self.m, self.runs = m, len(seeds)
         kappas = list(kappa) if isinstance(kappa, list | tuple) else [kappa] * len(seeds)
         if len(kappas) != len(seeds):
-            raise ParameterError(f"kappa must be one value or one per run, not {len(kappas)} for {len(seeds)} runs")
+            raise ParameterError(
+                f"kappa must be one value or one per run, not {len(kappas)} for {len(seeds)} runs"
+            )
         pairs = list(zip(kappas, seeds, strict=True))
         unique = sorted(set(pairs))
         drawn = {seed: _draw(d, m, seed, antisym) for seed in set(seeds)}
-        self.W = torch.stack([(k * drawn[seed][0]).to(device, dtype) for k, seed in unique])  # (S, m, d)
+        self.W = torch.stack(
+            [(k * drawn[seed][0]).to(device, dtype) for k, seed in unique]
+        )  # (S, m, d)
         self.a = torch.stack([drawn[seed][1].to(device, dtype) for _, seed in unique])  # (S, m)
         self.draw = [unique.index(pair) for pair in pairs]  # run -> which of the S initial weights
-        self._basis = (None, None)  # the last inputs and their row space: runs on the same data share it
+        self._basis = (
+            None,
+            None,
+        )  # the last inputs and their row space: runs on the same data share it
 
     def outputs(self, x):
         """f(x), shape (R, n), at the initial weights."""
@@ -39,10 +51,12 @@ class TwoLayerReLU:
         return (torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5)[self.draw]
 
     def descent(self, x, run=None):
-        """Open one run (int) or all (None) for training on x (n, d), in whichever exact form costs least.
+        """Open one run (int) or all (None) for training on x (n, d), in whichever exact form costs
+        least.
 
-        The weights move only inside the span of the data, of dimension r: train W Q (m x r) on X Q, or, where n < 2 r,
-        the pre-activations W X^T (m x n) themselves, which need one product with the Gram matrix X X^T per step.
+        The weights move only inside the span of the data, of dimension r: train W Q (m x r) on X Q,
+        or, where n < 2 r, the pre-activations W X^T (m x n) themselves, which need one product with
+        the Gram matrix X X^T per step.
         """
         draw = self.draw if run is None else self.draw[run]
         if self._basis[0] is not x:
@@ -53,7 +67,9 @@ class TwoLayerReLU:
         return SpanDescent(self.W[draw], self.a[draw], x, basis)
 
     def gram(self, x):
-        """H(0)_ij = <x_i, x_j> / m sum_r 1{w_r . x_i >= 0, w_r . x_j >= 0} of each draw, (S, n, n), eq. (5)."""
+        """H(0)_ij = <x_i, x_j> / m sum_r 1{w_r . x_i >= 0, w_r . x_j >= 0} of each draw, (S, n, n),
+        eq. (5).
+        """
         return _gram(self.W @ x.T, x @ x.T)
 
 
@@ -70,7 +86,9 @@ def _draw(d, m, seed, antisym):
 
 
 def row_space(x):
-    """Orthonormal Q (d, r), float64, spanning the rows of x (n, d) up to 8 units in the last place."""
+    """Orthonormal Q (d, r), float64, spanning the rows of x (n, d) up to 8 units in the last
+    place.
+    """
     _, s, vh = torch.linalg.svd(x.double(), full_matrices=False)
     rank = int((s > 8 * torch.finfo(x.dtype).eps * s[0]).sum())
     return vh[:rank].T.to(x.dtype).contiguous()
@@ -82,7 +100,9 @@ def _gram(Z, inner):
 
 
 class _Descent:
-    """What both forms share: outputs and ReLU masks from the pre-activations `self.Z` (..., m, n)."""
+    """What both forms share: outputs and ReLU masks from the pre-activations `self.Z` (..., m,
+    n).
+    """
 
     def __init__(self, W, a, x):
         self.W0, self.inputs = W, x
@@ -93,14 +113,18 @@ class _Descent:
         self.initial = self.preactivations() > 0
 
     def forward(self):
-        """Outputs (..., n) at the current weights; leaves the 0/1 mask of active neurons in `self.Z`."""
+        """Outputs (..., n) at the current weights; leaves the 0/1 mask of active neurons in
+        `self.Z`.
+        """
         self.preactivations().clamp_(min=0)
         u = (self.a.unsqueeze(-2) @ self.Z).squeeze(-2) * self.scale
         self.Z.sign_()
         return u
 
     def flipped(self):
-        """Share of the m x n activation patterns that differ from those at initialization, shape (...)."""
+        """Share of the m x n activation patterns that differ from those at initialization, shape
+        (...).
+        """
         return (self.preactivations().gt(0) != self.initial).double().mean((-2, -1))
 
     def movement(self):
@@ -109,10 +133,12 @@ class _Descent:
         return torch.stack([rows.norm(dim=-1), rows.amax(-1)], -1)
 
     def near_zero(self):
-        """How many pre-activations could have changed sign, and how many did without being able to, shape (..., 2).
+        """How many pre-activations could have changed sign, and how many did without being able to,
+        shape (..., 2).
 
-        With R = max_r |w_r(k) - w_r(0)|: the share of the m x n pairs with |w_r(0) . x_i| <= R, which are the events
-        A_ri of Arora et al. 2019, eq. (15), and the number of flipped pairs outside them, zero but for rounding.
+        With R = max_r |w_r(k) - w_r(0)|: the share of the m x n pairs with |w_r(0) . x_i| <= R,
+        which are the events A_ri of Arora et al. 2019, eq. (15), and the number of flipped pairs
+        outside them, zero but for rounding.
         """
         near = (self.W0 @ self.inputs.T).abs() <= self.movement()[..., 1, None, None]
         stray = (self.preactivations().gt(0) != self.initial) & ~near
@@ -129,7 +155,9 @@ class _Descent:
 
 
 class SpanDescent(_Descent):
-    """The weights in coordinates of the data's span, W Q (..., m, r): products of m x n x r instead of m x n x d."""
+    """The weights in coordinates of the data's span, W Q (..., m, r): products of m x n x r instead
+    of m x n x d.
+    """
 
     def __init__(self, W, a, x, basis):
         self.x, self.basis = x @ basis, basis
@@ -165,7 +193,9 @@ class SpanDescent(_Descent):
 
 
 class GramDescent(_Descent):
-    """W(k) X^T = W(0) X^T - m^{-1/2} S X X^T itself, S (..., m, n): one product m x n x n a step."""
+    """W(k) X^T = W(0) X^T - m^{-1/2} S X X^T itself, S (..., m, n): one product m x n x n a
+    step.
+    """
 
     def __init__(self, W, a, x):
         self.inner = x @ x.T
@@ -198,7 +228,9 @@ class GramDescent(_Descent):
             self.S.addcmul_(self.Z.mul_(self.a.unsqueeze(-1)), v.unsqueeze(-2))
 
     def weight_change(self):
-        """A matrix (..., m, n) with the singular values of W(k) - W(0) and its row norms: -m^{-1/2} S (X X^T)^{1/2}."""
+        """A matrix (..., m, n) with the singular values of W(k) - W(0) and its row norms: -m^{-1/2}
+        S (X X^T)^{1/2}.
+        """
         values, vectors = torch.linalg.eigh(self.inner.double())
         root = vectors * values.clamp(min=0).sqrt()
         return -self.scale * (self.S.double() @ root).to(self.S.dtype)

@@ -1,1 +1,3 @@
-"""What the papers prove with: kernels, curvature, margins, changed weights and attacks, straight-line fits."""
+"""What the papers prove with: kernels, curvature, margins, changed weights and attacks,
+straight-line fits.
+"""

@@ -1,7 +1,8 @@
-"""Curvature of a loss at a point, and how far a line through it leads down, for any loss over a parameter dict.
+"""Curvature of a loss at a point, and how far a line through it leads down, for any loss over a
+parameter dict.
 
-All functions work on one vector w (P,) of all parameters; `Flat` goes between the two. In "product" a function
-v -> H v is meant, v of shape (P,).
+All functions work on one vector w (P,) of all parameters; `Flat` goes between the two. In "product"
+a function v -> H v is meant, v of shape (P,).
 """
 
 import math
@@ -12,7 +13,9 @@ from scipy.optimize import minimize_scalar
 
 
 class Flat:
-    """Parameters {name: tensor} as one vector (P,), and back: `flat(w)` are views of w under their names."""
+    """Parameters {name: tensor} as one vector (P,), and back: `flat(w)` are views of w under their
+    names.
+    """
 
     def __init__(self, parameters):
         self.shapes = {name: p.shape for name, p in parameters.items()}
@@ -23,7 +26,10 @@ class Flat:
         return torch.cat([parameters[name].detach().reshape(-1) for name in self.shapes])
 
     def __call__(self, w):
-        return {name: p.view(s) for (name, s), p in zip(self.shapes.items(), w.split(self.sizes), strict=True)}
+        return {
+            name: p.view(s)
+            for (name, s), p in zip(self.shapes.items(), w.split(self.sizes), strict=True)
+        }
 
 
 def value_and_gradient(loss, w):
@@ -34,7 +40,9 @@ def value_and_gradient(loss, w):
 
 
 def difference_product(gradient, w, radius):
-    """v -> (g(w + q v) - g(w - q v)) / (2 q), q = radius at unit v, linear in |v| > 0; g: w -> (P,)."""
+    """v -> (g(w + q v) - g(w - q v)) / (2 q), q = radius at unit v, linear in |v| > 0; g: w ->
+    (P,).
+    """
 
     def product(v):
         size = v.norm()
@@ -51,10 +59,11 @@ def smoothed_product(gradient, w, radius, displacements):
 
 
 def lanczos(product, v, steps):
-    """(values (K,) ascending, lowest and highest Ritz vector (2, P)) after K <= steps steps from v (P,).
+    """(values (K,) ascending, lowest and highest Ritz vector (2, P)) after K <= steps steps from v
+    (P,).
 
-    Every new vector is orthogonalised against all former ones, twice. It ends early where these span an invariant
-    subspace; with steps = P the values are all eigenvalues that v has a part in.
+    Every new vector is orthogonalised against all former ones, twice. It ends early where these
+    span an invariant subspace; with steps = P the values are all eigenvalues that v has a part in.
     """
     basis, diagonal, beside = [v / v.norm()], [], []
     for _ in range(steps):
@@ -78,10 +87,12 @@ def lanczos(product, v, steps):
 
 
 def best_length(loss, shortest, longest, within=0.02):
-    """(a, loss(a)): the a in [shortest, longest] where loss, a function of a number, is lowest, to the share `within`.
+    """(a, loss(a)): the a in [shortest, longest] where loss, a function of a number, is lowest, to
+    the share `within`.
 
-    Of lengths that double the best, and between its two neighbours golden sections and parabolas in log a (Brent's
-    method). Where there are several minima, that of the best of the doubled lengths is found.
+    Of lengths that double the best, and between its two neighbours golden sections and parabolas in
+    log a (Brent's method). Where there are several minima, that of the best of the doubled lengths
+    is found.
     """
     count = math.ceil(math.log2(longest / shortest)) + 1
     lengths = np.geomspace(shortest, longest, max(count, 2))
@@ -90,4 +101,8 @@ def best_length(loss, shortest, longest, within=0.02):
     around = np.log(lengths[[max(best - 1, 0), min(best + 1, len(lengths) - 1)]])
     options = {"bounds": around, "method": "bounded", "options": {"xatol": within / 4}}
     found = minimize_scalar(lambda a: float(loss(math.exp(a))), **options)
-    return (math.exp(found.x), found.fun) if found.fun < values[best] else (float(lengths[best]), values[best])
+    return (
+        (math.exp(found.x), found.fun)
+        if found.fun < values[best]
+        else (float(lengths[best]), values[best])
+    )

@@ -1,8 +1,10 @@
-"""From a trained GReLU net to a ReLU net with the same features at given inputs (Noy et al. 2021, Theorem 2).
+"""From a trained GReLU net to a ReLU net with the same features at given inputs (Noy et al. 2021,
+Theorem 2).
 
-With Z~_k the features of the GReLU net after its gates, as columns, the ReLU net's pre-activations are to be
-P_k = W~_k [P_{k-1}]^+ = Z~_k, so W~_k = Z~_k ([Z~_{k-1}]^+)^+, the solution of smallest norm. It exists where
-[Z~_{k-1}]^+ has rank n. Eq. (49) prints the factors the other way round and without the ReLU. Here inputs are rows.
+With Z~_k the features of the GReLU net after its gates, as columns, the ReLU net's pre-activations
+are to be P_k = W~_k [P_{k-1}]^+ = Z~_k, so W~_k = Z~_k ([Z~_{k-1}]^+)^+, the solution of smallest
+norm. It exists where [Z~_{k-1}]^+ has rank n. Eq. (49) prints the factors the other way round and
+without the ReLU. Here inputs are rows.
 """
 
 from dataclasses import dataclass
@@ -16,11 +18,13 @@ LAST = ("nonneg", "linear", "naive")
 
 @dataclass(frozen=True, eq=False)
 class EquivalentNet:
-    """A ReLU net made from a GReLU net. `weights`: [W~_1, .., W~_L], float64 (m, m), for `GatedRuns.with_weights`.
+    """A ReLU net made from a GReLU net. `weights`: [W~_1, .., W~_L], float64 (m, m), for
+    `GatedRuns.with_weights`.
 
-    ranks, conditions: of [Z~_0]^+, .., [Z~_{L-1}]^+ at the inputs of the fit, (L,): numerical ranks, and quotients of
-    the largest and the smallest singular value that was used. errors: |P_k - Z~_k|_F / |Z~_k|_F at these inputs, (L,)
-    (of P_L and its target). With last="linear" the outputs are B P_L, without a ReLU below B.
+    ranks, conditions: of [Z~_0]^+, .., [Z~_{L-1}]^+ at the inputs of the fit, (L,): numerical
+    ranks, and quotients of the largest and the smallest singular value that was used. errors: |P_k
+    - Z~_k|_F / |Z~_k|_F at these inputs, (L,) (of P_L and its target). With last="linear" the
+    outputs are B P_L, without a ReLU below B.
     """
 
     weights: list
@@ -45,13 +49,15 @@ class EquivalentNet:
 
 
 def equivalent_relu(run, *, last="nonneg", cut=None, sequential=False):
-    """The `EquivalentNet` of a GReLU descent of one run at the inputs that it holds (`run.load` takes others).
+    """The `EquivalentNet` of a GReLU descent of one run at the inputs that it holds (`run.load`
+    takes others).
 
-    last: what becomes of layer L, as B [Z~_L]^+ is not B Z~_L: "naive", the literal target Z~_L; "linear", that
-    without the last ReLU; "nonneg", a target H >= 0 near [Z~_L]^+ with B H equal to the outputs.
-    cut: singular values below cut times the largest count as zero; where it is None, too low a rank raises
-    ParameterError. sequential: fit every layer to the ReLU net's own features below instead of [Z~_{k-1}]^+, which
-    matters where the fit is not exact.
+    last: what becomes of layer L, as B [Z~_L]^+ is not B Z~_L: "naive", the literal target Z~_L;
+    "linear", that without the last ReLU; "nonneg", a target H >= 0 near [Z~_L]^+ with B H equal to
+    the outputs.
+    cut: singular values below cut times the largest count as zero; where it is None, too low a rank
+    raises ParameterError. sequential: fit every layer to the ReLU net's own features below instead
+    of [Z~_{k-1}]^+, which matters where the fit is not exact.
     Source: Noy et al. 2021, Section 10.7, eq. (48).
     """
     if last not in LAST:
@@ -70,11 +76,15 @@ def equivalent_relu(run, *, last="nonneg", cut=None, sequential=False):
         conditions.append(condition)
         errors.append((fitted - target).norm() / target.norm())
         below = (fitted if sequential else target).clamp(min=0)
-    return EquivalentNet(weights, B, C, last, *(torch.stack(found) for found in (ranks, conditions, errors)))
+    return EquivalentNet(
+        weights, B, C, last, *(torch.stack(found) for found in (ranks, conditions, errors))
+    )
 
 
 def features(run):
-    """[Z~_0, .., Z~_L] of a GReLU descent at the inputs that it holds, each (n, m), computed in float64."""
+    """[Z~_0, .., Z~_L] of a GReLU descent at the inputs that it holds, each (n, m), computed in
+    float64.
+    """
     found = [run.h[0].double()]
     for W, gate in zip(run.W, run.gates, strict=True):
         found.append((found[-1] @ W.double().T).mul_(gate))
@@ -82,7 +92,9 @@ def features(run):
 
 
 def _least_squares(R, Z, cut, layer):
-    """Smallest X with R X = Z, rank, condition of R (n, m); by SVD or (n > 4 m) eigenvectors of R^T R."""
+    """Smallest X with R X = Z, rank, condition of R (n, m); by SVD or (n > 4 m) eigenvectors of R^T
+    R.
+    """
     tall = R.shape[0] > 4 * R.shape[1]
     if tall:
         values, V = torch.linalg.eigh(R.T @ R)

@@ -1,4 +1,6 @@
-"""How fast things fall and grow: straight lines through points and curves, times to a level, spread of values."""
+"""How fast things fall and grow: straight lines through points and curves, times to a level, spread
+of values.
+"""
 
 from typing import NamedTuple
 
@@ -14,10 +16,12 @@ class Line(NamedTuple):
 
 
 def line(x, y, groups=None):
-    """The least-squares `Line` through y against x, (k,) each; with `groups` (k,), an intercept for each value of it.
+    """The least-squares `Line` through y against x, (k,) each; with `groups` (k,), an intercept for
+    each value of it.
 
-    Points that are not finite do not count. All three are NaN where no group has two different x, and the intercept
-    where there are groups; R^2 is NaN for fewer than three points, or where y is constant.
+    Points that are not finite do not count. All three are NaN where no group has two different x,
+    and the intercept where there are groups; R^2 is NaN for fewer than three points, or where y is
+    constant.
 
     >>> line([0, 1, 2, 3], [1, 3, 5, 7])
     Line(slope=2.0, intercept=1.0, r2=1.0)
@@ -41,15 +45,19 @@ def line(x, y, groups=None):
 
 
 def loglog_slope(x, y, groups=None):
-    """The exponent of y ~ x^exponent: the slope of log y against log x, (k,) each; NaN where some y <= 0."""
+    """The exponent of y ~ x^exponent: the slope of log y against log x, (k,) each; NaN where some y
+    <= 0.
+    """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     return float("nan") if (y <= 0).any() else line(np.log(x), np.log(y), groups).slope
 
 
 def exponential(curve, share=2 / 3, until=None):
-    """(rate, R^2) of log F against t over the last `share` of a curve (T,), that is rate in F ~ exp(-rate t).
+    """(rate, R^2) of log F against t over the last `share` of a curve (T,), that is rate in F ~
+    exp(-rate t).
 
-    until: the curve ends where it first reaches this level; what follows, rounding say, does not count.
+    until: the curve ends where it first reaches this level; what follows, rounding say, does not
+    count.
     """
     t, values = _last(curve, share, until)
     fit = line(t, np.log(values))
@@ -57,7 +65,9 @@ def exponential(curve, share=2 / 3, until=None):
 
 
 def power(curve, share=0.9, until=None):
-    """(exponent, R^2) of log F against log t over the last `share` of a curve (T,), that is F ~ t^exponent."""
+    """(exponent, R^2) of log F against log t over the last `share` of a curve (T,), that is F ~
+    t^exponent.
+    """
     t, values = _last(curve, share, until)
     fit = line(np.log(np.maximum(t, 1)), np.log(values))
     return fit.slope, fit.r2

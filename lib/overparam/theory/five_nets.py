@@ -1,9 +1,11 @@
-"""The nets of five papers under one roof, each as its paper starts and trains it, and their tangent kernels.
+"""The nets of five papers under one roof, each as its paper starts and trains it, and their tangent
+kernels.
 
-Arora: `TwoLayerReLU`, kappa = 1; L does not count (Arora et al. 2019, Section 3.1). Allen-Zhu: `ReLURuns`, W_1..W_L
-trained (Allen-Zhu et al. 2019, Section 2). Frei: `ResidualRuns`, branches of weight 1/L, W_1..W_{L+1} trained (Frei
-et al. 2019, Section 2). Noy: `GatedRuns("grelu")`, W_1..W_L trained (Noy et al. 2021, eq. (1)). Guo: `LeakyMLP` of
-slope alpha, W_1..W_L trained (Guo et al. 2024, Algorithm 1). All have one output.
+Arora: `TwoLayerReLU`, kappa = 1; L does not count (Arora et al. 2019, Section 3.1). Allen-Zhu:
+`ReLURuns`, W_1..W_L trained (Allen-Zhu et al. 2019, Section 2). Frei: `ResidualRuns`, branches of
+weight 1/L, W_1..W_{L+1} trained (Frei et al. 2019, Section 2). Noy: `GatedRuns("grelu")`, W_1..W_L
+trained (Noy et al. 2021, eq. (1)). Guo: `LeakyMLP` of slope alpha, W_1..W_L trained (Guo et al.
+2024, Algorithm 1). All have one output.
 """
 
 import torch
@@ -16,15 +18,21 @@ from ..models.two_layer import TwoLayerReLU
 from .finite_kernels import layer_grams
 from .kernels import gated_ntk, leaky_ntk, relu_gram, residual_ntk
 
-PAPERS = {"Arora": 0, "Allen-Zhu": 1, "Frei": 1, "Noy": 2, "Guo": 1}  # q of a tangent kernel that grows like m^q
+PAPERS = {
+    "Arora": 0,
+    "Allen-Zhu": 1,
+    "Frei": 1,
+    "Noy": 2,
+    "Guo": 1,
+}  # q of a tangent kernel that grows like m^q
 _FLAT = ("Arora", "Frei")  # outputs (..., n), those of the others (..., n, 1)
 
 
 def net_of(paper, x, m, L, seeds, *, alpha=-1.0, held_out=None, **options):
     """Runs of width m for inputs x (n, p), in their dtype and on their device, one for each seed.
 
-    alpha: the slope of Guo's net. held_out: other inputs (n', p), which `outputs_at` will be asked for. options:
-    further ones of the net's class.
+    alpha: the slope of Guo's net. held_out: other inputs (n', p), which `outputs_at` will be asked
+    for. options: further ones of the net's class.
 
     >>> net_of("Noy", torch.eye(3), 8, 2, seeds=[0, 1]).descent(torch.eye(3)).forward().shape
     torch.Size([2, 3, 1])
@@ -48,16 +56,20 @@ def targets_of(paper, y):
 
 
 def outputs_at(paper, run, x):
-    """Outputs (..., n') of an open run at inputs x (n', p); of Allen-Zhu's net at those held out from it."""
+    """Outputs (..., n') of an open run at inputs x (n', p); of Allen-Zhu's net at those held out
+    from it.
+    """
     if paper == "Allen-Zhu":
         return run.everywhere()[..., -len(x) :, 0]
     return run.predict(x) if paper in _FLAT else run.predict(x)[..., 0]
 
 
 def kernel_at_start(paper, x, m, L, seeds, *, alpha=-1.0):
-    """Outputs (S, n) and tangent kernels (S, n, n) by the trained weights before training, float64, for each seed.
+    """Outputs (S, n) and tangent kernels (S, n, n) by the trained weights before training, float64,
+    for each seed.
 
-    K_ij = sum_l <df(x_i)/dW_l, df(x_j)/dW_l>. Source: Arora et al. 2019, eq. (5); Noy et al. 2021, eq. (6).
+    K_ij = sum_l <df(x_i)/dW_l, df(x_j)/dW_l>. Source: Arora et al. 2019, eq. (5); Noy et al. 2021,
+    eq. (6).
     """
     place = {"dtype": x.dtype, "device": x.device}
     outputs, kernels = [], []
@@ -80,10 +92,11 @@ def kernel_at_start(paper, x, m, L, seeds, *, alpha=-1.0):
 
 
 def limit_kernel(paper, x, m, L, *, alpha=-1.0):
-    """The mean of `kernel_at_start` for m -> infinity in the units of width m, so times m^q: float64 (n, n).
+    """The mean of `kernel_at_start` for m -> infinity in the units of width m, so times m^q:
+    float64 (n, n).
 
-    x: inputs (n, p) that are not 0, of norm 1 for Arora. Source: Arora et al. 2019, eq. (3); the others are ours, see
-    `kernels`.
+    x: inputs (n, p) that are not 0, of norm 1 for Arora. Source: Arora et al. 2019, eq. (3); the
+    others are ours, see `kernels`.
     """
     if paper == "Arora":
         return relu_gram(x)

@@ -18,10 +18,11 @@ WORK = 10  # arrays of the size of a block
 
 
 def relu_gram(x):
-    """H_ij = <x_i, x_j> (pi - arccos <x_i, x_j>) / (2 pi), the Gram matrix H^infinity of a two-layer ReLU net.
+    """H_ij = <x_i, x_j> (pi - arccos <x_i, x_j>) / (2 pi), the Gram matrix H^infinity of a
+    two-layer ReLU net.
 
-    x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The inner products are
-    clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
+    x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The
+    inner products are clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
 
     >>> relu_gram(torch.eye(2))
     tensor([[0.5000, 0.0000],
@@ -33,8 +34,8 @@ def relu_gram(x):
 def relu_cross_gram(x_new, x):
     """H(x'_i, x_j), the kernel of `relu_gram` between new inputs and the training inputs.
 
-    x_new: unit-norm inputs (n', d); x: unit-norm inputs (n, d). Returns float64 (n', n). Where two inputs coincide,
-    arccos loses 1e-8 of the 1/2. Source: Arora et al. 2019, eq. (3).
+    x_new: unit-norm inputs (n', d); x: unit-norm inputs (n, d). Returns float64 (n', n). Where two
+    inputs coincide, arccos loses 1e-8 of the 1/2. Source: Arora et al. 2019, eq. (3).
     """
     x_new, x = _unit(x_new), _unit(x)
     cross = _room(x_new, len(x))
@@ -44,11 +45,13 @@ def relu_cross_gram(x_new, x):
 
 
 def kernel_predict(gram, cross, y):
-    """H(x', X) H^{-1} y: what a net of infinite width, trained to the end from outputs zero, predicts at new inputs x'.
+    """H(x', X) H^{-1} y: what a net of infinite width, trained to the end from outputs zero,
+    predicts at new inputs x'.
 
-    gram: (n, n) on the training inputs; cross: (n', n) as of `relu_cross_gram`; y: labels (n,), or (n, k) for k label
-    vectors that share one Cholesky factor. Returns float64 (n',) or (n', k). Raises ParameterError where the gram is
-    not positive definite. Source: the limit k -> infinity of Arora et al. 2019, eqs. (7), (11).
+    gram: (n, n) on the training inputs; cross: (n', n) as of `relu_cross_gram`; y: labels (n,), or
+    (n, k) for k label vectors that share one Cholesky factor. Returns float64 (n',) or (n', k).
+    Raises ParameterError where the gram is not positive definite. Source: the limit k -> infinity
+    of Arora et al. 2019, eqs. (7), (11).
     """
     gram, cross, y = (_float64(t) for t in (gram, cross, y))
     factor, failed = torch.linalg.cholesky_ex(gram)
@@ -72,15 +75,17 @@ def _relu_kernel(inner):
 
 
 def leaky_ntk(x, depth, alpha):
-    """T_L of the deep leaky-ReLU net of Algorithm 1 with only W_1..W_L trained: its NTK is m / (2 d) T_L for width m.
+    """T_L of the deep leaky-ReLU net of Algorithm 1 with only W_1..W_L trained: its NTK is m / (2
+    d) T_L for width m.
 
-    With s = |x||x'|, rho_0 the cosine, c = (1 - alpha)^2 / (1 + alpha^2), and k_0, k_1 the arc-cosine kernels
-    k_0 = 1 - arccos(rho)/pi, k_1 = (sqrt(1 - rho^2) + (pi - arccos rho) rho) / pi:
+    With s = |x||x'|, rho_0 the cosine, c = (1 - alpha)^2 / (1 + alpha^2), and k_0, k_1 the
+    arc-cosine kernels k_0 = 1 - arccos(rho)/pi, k_1 = (sqrt(1 - rho^2) + (pi - arccos rho) rho) /
+    pi:
     a_i = (c k_i + (2 alpha / (1 + alpha^2)) {1, rho}), rho_l = a_1(rho_{l-1}), T_0 = 0,
     T_l = a_0(rho_{l-1}) (T_{l-1} + s rho_{l-1}). So T_L(x, x) = L |x|^2.
 
-    x: inputs (n, p) of any norms, not 0. Returns float64 (n, n). Source: the limit of the Gram matrix in Guo et al.
-    2024, eq. (33); ours.
+    x: inputs (n, p) of any norms, not 0. Returns float64 (n, n). Source: the limit of the Gram
+    matrix in Guo et al. 2024, eq. (33); ours.
     """
     x = _float64(x)
     c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
@@ -99,16 +104,19 @@ def leaky_ntk(x, depth, alpha):
 
 
 def residual_ntk(x, depth, theta):
-    """The NTK over m of `ResidualReLU(d, m, L, theta)` with all W_1..W_{L+1} trained, for m -> infinity.
+    """The NTK over m of `ResidualReLU(d, m, L, theta)` with all W_1..W_{L+1} trained, for m ->
+    infinity.
 
-    With K_l, N_l the limits of <x_l, x'_l> and |x_l|^2, rho_l their cosine, S_l that of m^{-1/2} sum_j x_{l,j}, and
-    k_0, k_1 as in `leaky_ntk`: K_1 = |x||x'| k_1(rho_0), S_1 = |x| / sqrt(pi),
-    K_{l+1} = K_l + theta^2 sqrt(N_l N'_l) k_1(rho_l) + theta (S'_l sqrt(N_l) + S_l sqrt(N'_l)) / sqrt(pi),
-    S_{l+1} = S_l + theta sqrt(N_l / pi); backwards B_L = k_0(rho_L), B_l = B_{l+1} (1 + theta^2 k_0(rho_l)). The kernel
-    is half of K_L B_L + theta^2 sum_{l=2..L} K_{l-1} B_l k_0(rho_{l-1}) + <x, x'> B_1 k_0(rho_0).
+    With K_l, N_l the limits of <x_l, x'_l> and |x_l|^2, rho_l their cosine, S_l that of m^{-1/2}
+    sum_j x_{l,j}, and k_0, k_1 as in `leaky_ntk`: K_1 = |x||x'| k_1(rho_0), S_1 = |x| / sqrt(pi),
+    K_{l+1} = K_l + theta^2 sqrt(N_l N'_l) k_1(rho_l) + theta (S'_l sqrt(N_l) + S_l sqrt(N'_l)) /
+    sqrt(pi), S_{l+1} = S_l + theta sqrt(N_l / pi); backwards B_L = k_0(rho_L), B_l = B_{l+1} (1 +
+    theta^2 k_0(rho_l)). The kernel is half of K_L B_L + theta^2 sum_{l=2..L} K_{l-1} B_l
+    k_0(rho_{l-1}) + <x, x'> B_1 k_0(rho_0).
 
-    x: inputs (n, d) of any norms, not 0; depth: L; theta: as of `ResidualReLU`, None for the plain net. Returns float64
-    (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is ours.
+    x: inputs (n, d) of any norms, not 0; depth: L; theta: as of `ResidualReLU`, None for the plain
+    net. Returns float64 (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is
+    ours.
     """
     return _assembled(_float64(x), lambda a, b: _residual_block(a, b, depth, theta))
 
@@ -140,18 +148,22 @@ def _residual_block(a, b, depth, theta):
 
 def _residual_norm(N, S, theta):
     """N_{l+1} and S_{l+1}."""
-    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt(), S + theta * (N / math.pi).sqrt()
+    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt(), S + theta * (
+        N / math.pi
+    ).sqrt()
 
 
 def gated_ntk(x, depth, kind="grelu"):
-    """The NTK of `GatedRuns(kind, d_x, m, L, d_y)` times d_x d_y / m^2, by one output, for m -> infinity.
+    """The NTK of `GatedRuns(kind, d_x, m, L, d_y)` times d_x d_y / m^2, by one output, for m ->
+    infinity.
 
-    With r_1 = k_1(delta), r_{k+1} = k_1(r_k), delta the cosine of two inputs and k_0, k_1 as in `leaky_ntk`: of GReLU
-    L |x||x'| r_1 prod_{k=1..L} k_0(r_k), since every layer gives the same; of its ReLU twin
+    With r_1 = k_1(delta), r_{k+1} = k_1(r_k), delta the cosine of two inputs and k_0, k_1 as in
+    `leaky_ntk`: of GReLU L |x||x'| r_1 prod_{k=1..L} k_0(r_k), since every layer gives the same; of
+    its ReLU twin
     |x||x'| sum_k r_k prod_{j>=k} k_0(r_j).
 
-    x: inputs (n, d_x) of any norms, not 0; depth: L. Returns float64 (n, n), with diagonal L |x|^2. Source: Noy et al.
-    2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
+    x: inputs (n, d_x) of any norms, not 0; depth: L. Returns float64 (n, n), with diagonal L |x|^2.
+    Source: Noy et al. 2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
     """
     x = _float64(x)
 
@@ -182,7 +194,9 @@ def _k1(rho):
 
 
 def _cosine(inner, square, square2):
-    """Of some inputs with all up to the last of them; exactly 1 on the diagonal, where arccos loses half the digits."""
+    """Of some inputs with all up to the last of them; exactly 1 on the diagonal, where arccos loses
+    half the digits.
+    """
     cosine = torch.clamp(inner / (square[:, None] * square2[None]).sqrt(), -1, 1)
     cosine[:, -len(cosine) :].fill_diagonal_(1)
     return cosine
@@ -195,7 +209,8 @@ def _sizes_and_cosines(a, b):
 
 
 def _assembled(x, block, diagonal=None):
-    """The symmetric matrix of block(a, b) between some inputs a and all up to the last of them, b, rows at a time.
+    """The symmetric matrix of block(a, b) between some inputs a and all up to the last of them, b,
+    rows at a time.
 
     diagonal: its exact values, which arccos loses near 1; None: as they are.
     """
@@ -212,7 +227,9 @@ def _assembled(x, block, diagonal=None):
 
 
 def _room(x, columns):
-    """An empty matrix with a row for each of x. Raises MemoryExceeded where it and a block's work do not fit."""
+    """An empty matrix with a row for each of x. Raises MemoryExceeded where it and a block's work
+    do not fit.
+    """
     rows = len(x) + WORK * min(BLOCK, len(x))
     memory.require(8 * columns * rows, f"a {len(x)} x {columns} kernel matrix", x.device)
     return x.new_empty(len(x), columns)
@@ -225,14 +242,17 @@ def _float64(x):
 def _blocks(n):
     """Slices of at most BLOCK rows; a large matrix shows a bar on a terminal."""
     blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
-    return tqdm(blocks, "rows of the Gram matrix", leave=False, disable=None if n >= LARGE else True)
+    return tqdm(
+        blocks, "rows of the Gram matrix", leave=False, disable=None if n >= LARGE else True
+    )
 
 
 def extreme_eigenvalues(gram):
-    """(smallest, largest) eigenvalue of a positive definite float64 matrix, by Lanczos and, from below, on its inverse.
+    """(smallest, largest) eigenvalue of a positive definite float64 matrix, by Lanczos and, from
+    below, on its inverse.
 
-    For matrices too large for a full decomposition; one Cholesky factor, no copy of the spectrum. Raises ParameterError
-    where the matrix is not positive definite.
+    For matrices too large for a full decomposition; one Cholesky factor, no copy of the spectrum.
+    Raises ParameterError where the matrix is not positive definite.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.sparse.linalg import LinearOperator, eigsh
@@ -243,7 +263,9 @@ def extreme_eigenvalues(gram):
     try:
         factor = cho_factor(gram, lower=True)
     except LinAlgError as error:
-        raise ParameterError(f"the matrix is not positive definite ({error}): are two inputs parallel?") from error
+        raise ParameterError(
+            f"the matrix is not positive definite ({error}): are two inputs parallel?"
+        ) from error
     inverse = LinearOperator(gram.shape, matvec=lambda b: cho_solve(factor, b), dtype=gram.dtype)
     smallest = 1 / eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
     return float(smallest), float(largest)

@@ -1,4 +1,6 @@
-"""What gradient descent does to a model that is linear in its weights, from its tangent kernel alone."""
+"""What gradient descent does to a model that is linear in its weights, from its tangent kernel
+alone.
+"""
 
 import torch
 
@@ -22,15 +24,20 @@ def predicted_loss(gram, residual, eta, steps):
 
 
 def predicted_steps(gram, residual, eta, share, most=MOST):
-    """First k at which `predicted_loss` is at most `share` of the first, int64 (R,); `most` where it is not by then.
+    """First k at which `predicted_loss` is at most `share` of the first, int64 (R,); `most` where
+    it is not by then.
 
-    Bisection: needs eta lambda_max <= 2, at which the loss does not rise. Raises ParameterError beyond.
+    Bisection: needs eta lambda_max <= 2, at which the loss does not rise. Raises ParameterError
+    beyond.
     """
     powers, squares = _spectrum(gram, residual, eta)
     if not bool((powers <= 1 + 1e-9).all()):
         raise ParameterError("the step size exceeds 2 / lambda_max: the predicted loss grows")
     target = share * squares.sum(-1)
-    low, high = (torch.full(target.shape, value, dtype=torch.int64, device=target.device) for value in (-1, most))
+    low, high = (
+        torch.full(target.shape, value, dtype=torch.int64, device=target.device)
+        for value in (-1, most)
+    )
     for _ in range(int(most).bit_length()):
         middle = (low + high) // 2
         done = (powers ** middle.unsqueeze(-1) * squares).sum(-1) <= target
@@ -39,10 +46,12 @@ def predicted_steps(gram, residual, eta, share, most=MOST):
 
 
 def predicted_change(gram, cross, residual, eta, steps):
-    """K(x', X) K^-1 (I - (I - eta K)^steps) r(0): the change of the outputs at new inputs x', (R, n').
+    """K(x', X) K^-1 (I - (I - eta K)^steps) r(0): the change of the outputs at new inputs x', (R,
+    n').
 
-    gram: (n, n) or (R, n, n), positive definite; cross: K(x', X), (n', n) or (R, n', n); the rest as `predicted_loss`.
-    Source: Arora et al. 2019, Section 5, and every paper's limit; the formula at a finite number of steps is standard.
+    gram: (n, n) or (R, n, n), positive definite; cross: K(x', X), (n', n) or (R, n', n); the rest
+    as `predicted_loss`. Source: Arora et al. 2019, Section 5, and every paper's limit; the formula
+    at a finite number of steps is standard.
     """
     values, vectors = torch.linalg.eigh(gram)
     factors = 1 - _eta(eta, values) * values

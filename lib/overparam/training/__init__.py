@@ -2,7 +2,13 @@
 
 from .autograd import Recipe
 from .checkpoints import Checkpoint
-from .descent import History, gradient_descent, in_threads, stochastic_gradient_descent, subset_descent
+from .descent import (
+    History,
+    gradient_descent,
+    in_threads,
+    stochastic_gradient_descent,
+    subset_descent,
+)
 from .losses import (
     CrossEntropyLoss,
     ExponentialExcess,
@@ -15,7 +21,19 @@ from .losses import (
 from .precision import fast_products
 
 __all__ = [
-    "Checkpoint", "CrossEntropyLoss", "ExponentialExcess", "History", "LogisticLoss", "Loss", "Recipe",
-    "RegressionLoss", "SquaredLoss", "fast_products", "gradient_descent", "halving_step", "in_threads",
-    "stochastic_gradient_descent", "subset_descent",
-]  # fmt: skip
+    "Checkpoint",
+    "CrossEntropyLoss",
+    "ExponentialExcess",
+    "History",
+    "LogisticLoss",
+    "Loss",
+    "Recipe",
+    "RegressionLoss",
+    "SquaredLoss",
+    "fast_products",
+    "gradient_descent",
+    "halving_step",
+    "in_threads",
+    "stochastic_gradient_descent",
+    "subset_descent",
+]

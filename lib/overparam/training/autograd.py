@@ -1,7 +1,9 @@
-"""Stochastic gradient descent of torch modules by autograd, with momentum, weight decay and augmented images.
+"""Stochastic gradient descent of torch modules by autograd, with momentum, weight decay and
+augmented images.
 
-These nets do not go through the loop of `descent`: momentum and weight decay need the gradient itself, normalization
-and dropout need modes and their own state, and what is looked at costs passes of its own.
+These nets do not go through the loop of `descent`: momentum and weight decay need the gradient
+itself, normalization and dropout need modes and their own state, and what is looked at costs passes
+of its own.
 """
 
 from dataclasses import astuple, dataclass
@@ -15,10 +17,12 @@ from .checkpoints import deferred_interrupts, seen_by, stop_if_asked, training_k
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train. eta is multiplied by gamma after each of the epochs `drops`; padding, flip: of `augmented`.
+    """How to train. eta is multiplied by gamma after each of the epochs `drops`; padding, flip: of
+    `augmented`.
 
-    Allen-Zhu et al. 2019, Figure 1, have 164 epochs, drops after 81 and 122, eta = 0.1 and momentum 0.9; the code that
-    they cite (github.com/bearpaw/pytorch-classification) batches of 128, weight decay 5e-4, padding 4 and mirroring.
+    Allen-Zhu et al. 2019, Figure 1, have 164 epochs, drops after 81 and 122, eta = 0.1 and momentum
+    0.9; the code that they cite (github.com/bearpaw/pytorch-classification) batches of 128, weight
+    decay 5e-4, padding 4 and mirroring.
     """
 
     epochs: int
@@ -40,8 +44,9 @@ class Recipe:
 class Course:
     """What a training left behind.
 
-    states: {epoch: {name: tensor on the CPU}}, what was looked at after so many epochs: parameters and running
-    statistics; loss: (epochs,) float64, the mean over each epoch's own batches, while they are trained on.
+    states: {epoch: {name: tensor on the CPU}}, what was looked at after so many epochs: parameters
+    and running statistics; loss: (epochs,) float64, the mean over each epoch's own batches, while
+    they are trained on.
     """
 
     states: dict
@@ -58,28 +63,43 @@ def augmented(x, offsets, flips, padding):
     along = torch.arange(w, device=x.device).expand(b, w)
     columns = torch.where(flips[:, None], w - 1 - along, along) + offsets[:, 1:]
     image = torch.arange(b, device=x.device)[:, None, None]
-    return pad(x, [padding] * 4)[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return pad(x, [padding] * 4)[image, :, rows[:, :, None], columns[:, None, :]].permute(
+        0, 3, 1, 2
+    )
 
 
-def train(net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=None, checkpoint=None):
-    """Train `net` in place on the mean loss, and keep its states after the epochs in `at`: a `Course`.
+def train(
+    net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=None, checkpoint=None
+):
+    """Train `net` in place on the mean loss, and keep its states after the epochs in `at`: a
+    `Course`.
 
-    x: (n, ...), for scale (mean, std), each (c, 1, 1): images (n, c, h, w) in [0, 1], which are augmented, and then
-    scaled, so that borders are black; y: (n,). Order, windows, mirroring and dropout are functions of the seed and the
-    epoch. look: gives {name: tensor on the CPU} to be kept instead of the states. checkpoint: a `Checkpoint`.
+    x: (n, ...), for scale (mean, std), each (c, 1, 1): images (n, c, h, w) in [0, 1], which are
+    augmented, and then scaled, so that borders are black; y: (n,). Order, windows, mirroring and
+    dropout are functions of the seed and the epoch. look: gives {name: tensor on the CPU} to be
+    kept instead of the states. checkpoint: a `Checkpoint`.
     Raises TrainingDiverged.
     """
     if min(at) < 0 or max(at) > recipe.epochs:
         raise ParameterError(f"at must lie in 0..{recipe.epochs}, not {list(at)}")
-    look = look or (lambda: {name: t.detach().cpu().clone() for name, t in net.state_dict().items()})
-    optimizer = torch.optim.SGD(net.parameters(), recipe.eta, recipe.momentum, weight_decay=recipe.weight_decay)
+    look = look or (
+        lambda: {name: t.detach().cpu().clone() for name, t in net.state_dict().items()}
+    )
+    optimizer = torch.optim.SGD(
+        net.parameters(), recipe.eta, recipe.momentum, weight_decay=recipe.weight_decay
+    )
     weights = list(net.parameters())
     for weight in weights:  # a velocity of zero, there to be resumed
-        optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight) if recipe.momentum else None
+        optimizer.state[weight]["momentum_buffer"] = (
+            torch.zeros_like(weight) if recipe.momentum else None
+        )
     curve = torch.zeros(recipe.epochs, dtype=torch.float64, device=x.device)
     parts = [[type(part).__name__, vars(part)] for part in net.modules()]
     numbers, tensors = seen_by(look, loss, parts)
-    settings, tensors = [astuple(recipe), sorted(at), seed, numbers], [x, y, *(scale or ()), *tensors]
+    settings, tensors = (
+        [astuple(recipe), sorted(at), seed, numbers],
+        [x, y, *(scale or ()), *tensors],
+    )
     key = checkpoint and training_key(settings, tensors)
     first, saved = checkpoint.load(None, key) if checkpoint else (0, {})
     states = _looks(saved)
@@ -96,7 +116,9 @@ def train(net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=N
             epoch, part = divmod(k, count)
             if part == 0:
                 if epoch and not bool(curve[epoch - 1].isfinite()):
-                    raise TrainingDiverged(f"the loss is not finite in epoch {epoch - 1}; lower eta ({recipe.eta:g})")
+                    raise TrainingDiverged(
+                        f"the loss is not finite in epoch {epoch - 1}; lower eta ({recipe.eta:g})"
+                    )
                 if epoch in at:
                     states[epoch] = look()
                 if epoch == recipe.epochs:
@@ -116,7 +138,12 @@ def train(net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=N
             if part == count - 1:
                 curve[epoch] /= len(x)
             if checkpoint and checkpoint.due(None):
-                now = {"loss": curve, "rng": rng.get_rng_state(), **_state(net, optimizer), **_named(states)}
+                now = {
+                    "loss": curve,
+                    "rng": rng.get_rng_state(),
+                    **_state(net, optimizer),
+                    **_named(states),
+                }
                 checkpoint.save(None, key, k + 1, now)
             stop_if_asked()
     if checkpoint:
@@ -143,7 +170,11 @@ def _epoch(x, y, recipe, scale, seed, epoch):
 
 def _state(net, optimizer):
     """The tensors of an open training: weights, running statistics, velocities."""
-    velocities = [kept["momentum_buffer"] for kept in optimizer.state.values() if kept["momentum_buffer"] is not None]
+    velocities = [
+        kept["momentum_buffer"]
+        for kept in optimizer.state.values()
+        if kept["momentum_buffer"] is not None
+    ]
     return {
         **{f"net/{name}": t for name, t in net.state_dict().items()},
         **{f"velocity/{i}": t for i, t in enumerate(velocities)},
@@ -166,7 +197,9 @@ def _looks(saved):
 
 @torch.no_grad()
 def error(net, state, x, y, *, scale, chunk=1000):
-    """Share of the images x (n, c, h, w) that the net with a `Course`'s state gets wrong, by running statistics."""
+    """Share of the images x (n, c, h, w) that the net with a `Course`'s state gets wrong, by
+    running statistics.
+    """
     net.load_state_dict(state)
     net.eval()
     guesses = torch.cat([net((part - scale[0]) / scale[1]).argmax(1) for part in x.split(chunk)])

@@ -1,4 +1,6 @@
-"""Checkpoints of long trainings: a safetensors file per run, written atomically, never loaded where it does not fit."""
+"""Checkpoints of long trainings: a safetensors file per run, written atomically, never loaded where
+it does not fit.
+"""
 
 import ast
 import contextlib
@@ -31,11 +33,13 @@ _stop = threading.Event()
 class Checkpoint:
     """Checkpoints of the runs of one training: open states as `<stem>-<run>.safetensors`.
 
-    stem: path without suffix; every: seconds between two saves of a run (default: `settings.checkpoint_seconds`),
-    and longer where a save takes long; 0: after every step. finished: the folder (`claim.runs`) where finished runs,
-    their curves and logs alone, are kept as `<stem>-<key>.safetensors` by what they were computed from, for later
-    sittings and other machines; without one they lie where the open states do.
-    A file that is damaged, or belongs to another training, is set aside as `<name>.refused` with a warning.
+    stem: path without suffix; every: seconds between two saves of a run (default:
+    `settings.checkpoint_seconds`), and longer where a save takes long; 0: after every step.
+    finished: the folder (`claim.runs`) where finished runs, their curves and logs alone, are kept
+    as `<stem>-<key>.safetensors` by what they were computed from, for later sittings and other
+    machines; without one they lie where the open states do.
+    A file that is damaged, or belongs to another training, is set aside as `<name>.refused` with a
+    warning.
     """
 
     def __init__(self, stem, every=None, finished=None):
@@ -49,7 +53,9 @@ class Checkpoint:
         return self.stem.with_name(f"{self.stem.name}-{'all' if run is None else run}.safetensors")
 
     def load(self, run, key):
-        """(step, {name: tensor}) of a run, or (0, {}) where there is none that fits; step -1 for a finished run."""
+        """(step, {name: tensor}) of a run, or (0, {}) where there is none that fits; step -1 for a
+        finished run.
+        """
         self._saved[run] = time.monotonic()
         for path in [self._kept(key), self.path(run)] if self.finished else [self.path(run)]:
             if path.exists():
@@ -57,7 +63,12 @@ class Checkpoint:
                     return _read(path, key)
                 except (SafetensorError, OSError, ValueError, KeyError) as error:
                     refused = path.replace(path.with_suffix(".safetensors.refused")).name
-                    log.warning("checkpoint %s refused (%s), set aside as %s; starting anew", path.name, error, refused)
+                    log.warning(
+                        "checkpoint %s refused (%s), set aside as %s; starting anew",
+                        path.name,
+                        error,
+                        refused,
+                    )
         return 0, {}
 
     def _kept(self, key):
@@ -112,7 +123,8 @@ def _digest(key, step, tensors):
 
 
 def training_key(values, tensors):
-    """A digest of everything that a run's course depends on: values (JSON), tensors (shape, dtype, bytes), and code.
+    """A digest of everything that a run's course depends on: values (JSON), tensors (shape, dtype,
+    bytes), and code.
 
     The code is the library's, by `settings.checkpoint_code`, torch's, by its version, and all that
     the notebook has run so far but its parameters. The number of threads decides how sums round.
@@ -126,7 +138,9 @@ def training_key(values, tensors):
 
 
 def _ran():
-    """The code of the cells that this kernel has run so far, without comments, repetitions and parameters."""
+    """The code of the cells that this kernel has run so far, without comments, repetitions and
+    parameters.
+    """
     if "IPython" not in sys.modules or (shell := sys.modules["IPython"].get_ipython()) is None:
         return []
     cells = list(dict.fromkeys(shell.user_ns["In"]))
@@ -144,7 +158,9 @@ def _without_comments(cell):
 
 
 def seen_by(*things):
-    """(code, numbers and words; tensors) of functions and values, and of what they refer to, for a `training_key`."""
+    """(code, numbers and words; tensors) of functions and values, and of what they refer to, for a
+    `training_key`.
+    """
     values, tensors, todo, done = [], [], list(things), set()
     spaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
     for thing in todo:  # which grows
@@ -170,7 +186,9 @@ def seen_by(*things):
             values.append(thing.__qualname__)
             found = inspect.getclosurevars(thing)
             todo += [thing.__defaults__, thing.__kwdefaults__, found.nonlocals]
-            if any(thing.__globals__ is space for space in spaces):  # the library's code is known as a whole
+            if any(
+                thing.__globals__ is space for space in spaces
+            ):  # the library's code is known as a whole
                 values += _bytecode(thing.__code__)
                 todo.append(found.globals)
         done.add(id(thing))
@@ -180,15 +198,19 @@ def seen_by(*things):
 def _bytecode(code):
     inner = [part for const in code.co_consts if inspect.iscode(const) for part in _bytecode(const)]
     plain = [const for const in code.co_consts if not inspect.iscode(const)]
-    constants = [repr(sorted(const, key=repr) if isinstance(const, frozenset) else const) for const in plain]
+    constants = [
+        repr(sorted(const, key=repr) if isinstance(const, frozenset) else const) for const in plain
+    ]
     return [code.co_code.hex(), *code.co_names, *constants, *inner]
 
 
 @contextlib.contextmanager
 def deferred_interrupts():
-    """Let SIGINT and SIGTERM wait until the trainings inside have ended their step and saved: see `stop_if_asked`.
+    """Let SIGINT and SIGTERM wait until the trainings inside have ended their step and saved: see
+    `stop_if_asked`.
 
-    A second signal does not wait. In another thread than the main one nothing changes: signals go to the main one.
+    A second signal does not wait. In another thread than the main one nothing changes: signals go
+    to the main one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -210,6 +232,8 @@ def deferred_interrupts():
 
 
 def stop_if_asked():
-    """Raise KeyboardInterrupt where an interrupt waits. To be called between two steps, after the state is saved."""
+    """Raise KeyboardInterrupt where an interrupt waits. To be called between two steps, after the
+    state is saved.
+    """
     if _stop.is_set():
         raise KeyboardInterrupt

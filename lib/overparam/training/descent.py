@@ -1,4 +1,6 @@
-"""Gradient descent over a run axis, on all examples, shuffled batches or random subsets: one loop for all of them."""
+"""Gradient descent over a run axis, on all examples, shuffled batches or random subsets: one loop
+for all of them.
+"""
 
 import sys
 from bisect import bisect_left
@@ -21,7 +23,8 @@ CHUNK = 100  # steps between two looks at the losses, which stay on the device u
 class History:
     """What a training left behind.
 
-    loss: (R, steps + 1) float64 on the CPU; loss[:, k] is that before step k, and NaN after a run has diverged.
+    loss: (R, steps + 1) float64 on the CPU; loss[:, k] is that before step k, and NaN after a run
+    has diverged.
     logs: {name: (R, len(at), ...) float64 on the CPU}, measured before the steps `at`.
     """
 
@@ -36,8 +39,9 @@ class History:
 
 @dataclass
 class _Training:
-    """What `_descend` needs. looks: steps before which the loss of all examples is measured, range or list; at: {name
-    of a log: steps}; batches: (kind, size, seed), or () for all examples; check: steps between looks at divergence.
+    """What `_descend` needs. looks: steps before which the loss of all examples is measured, range
+    or list; at: {name of a log: steps}; batches: (kind, size, seed), or () for all examples; check:
+    steps between looks at divergence.
     """
 
     net: object
@@ -58,9 +62,13 @@ class _Training:
         self.eta = torch.as_tensor(self.eta, dtype=torch.float64).expand(self.net.runs)
 
     def history(self, batched, complaint=None):
-        """The History of all runs; with a complaint, TrainingDiverged where one ended without a finite loss."""
+        """The History of all runs; with a complaint, TrainingDiverged where one ended without a
+        finite loss.
+        """
         size = self.batches[1] if self.batches[:1] == ("epochs",) else self.x.shape[-2]
-        curves = in_threads(partial(_descend, self), *_division(self.net, self.x[..., :size, :], batched))
+        curves = in_threads(
+            partial(_descend, self), *_division(self.net, self.x[..., :size, :], batched)
+        )
         joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
         if joined["loss"].ndim == 3:  # all runs at once
             joined = {name: stacked[0] for name, stacked in joined.items()}
@@ -68,23 +76,38 @@ class _Training:
         if history.diverged.any() and complaint:
             run = int(history.diverged.int().argmax())
             step = int(history.loss[run].isfinite().int().argmin())
-            raise TrainingDiverged(f"run {run}: the loss is not finite {complaint.format(step, self.eta[run])}")
+            raise TrainingDiverged(
+                f"run {run}: the loss is not finite {complaint.format(step, self.eta[run])}"
+            )
         return history
 
 
 def gradient_descent(
-    net, x, loss, eta, steps, *, log=None, at=None, batched=None, allow_divergence=False, checkpoint=None
+    net,
+    x,
+    loss,
+    eta,
+    steps,
+    *,
+    log=None,
+    at=None,
+    batched=None,
+    allow_divergence=False,
+    checkpoint=None,
 ):
-    """Full-batch gradient descent W <- W - eta dLoss/dW for `steps` steps, for all runs of `net`: a `History`.
+    """Full-batch gradient descent W <- W - eta dLoss/dW for `steps` steps, for all runs of `net`: a
+    `History`.
 
-    net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: a `Loss`; eta: one step size, or a
-    list of one per run.
-    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`: steps from 0 to
-    `steps` (by default `steps` alone: after the last one), as one list for all names or as {name: list}.
-    batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch has been given and
-    memory allows, one thread each, so that the numbers do not depend on how many there are. None decides by device and
-    size.
-    checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless `allow_divergence`.
+    net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: a `Loss`; eta: one
+    step size, or a list of one per run.
+    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`:
+    steps from 0 to `steps` (by default `steps` alone: after the last one), as one list for all
+    names or as {name: list}.
+    batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch
+    has been given and memory allows, one thread each, so that the numbers do not depend on how many
+    there are. None decides by device and size.
+    checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless
+    `allow_divergence`.
 
     >>> from overparam.models.two_layer import TwoLayerReLU
     >>> from overparam.training import SquaredLoss
@@ -96,21 +119,36 @@ def gradient_descent(
         raise ParameterError(f"steps must be at least 1, not {steps}")
     log, looks = log or {}, range(steps + 1)
     training = _Training(net, x, loss, eta, steps, looks, checkpoint, log, _times(log, at, steps))
-    return training.history(batched, None if allow_divergence else "at step {}; lower eta (now {:.3g})")
+    return training.history(
+        batched, None if allow_divergence else "at step {}; lower eta (now {:.3g})"
+    )
 
 
 def stochastic_gradient_descent(
-    net, x, loss, eta, epochs, *, batch, seed, log=None, at=None, batched=None, allow_divergence=False, checkpoint=None
+    net,
+    x,
+    loss,
+    eta,
+    epochs,
+    *,
+    batch,
+    seed,
+    log=None,
+    at=None,
+    batched=None,
+    allow_divergence=False,
+    checkpoint=None,
 ):
-    """Gradient descent on batches of `batch` examples, `epochs` times through the data in an order of its own each.
+    """Gradient descent on batches of `batch` examples, `epochs` times through the data in an order
+    of its own each.
 
-    net: has `runs` and `descent(x, run)`, whose descents take other inputs by `load(x)`; x: (n, p); loss: over all
-    examples, with `rows(index)` for some of them: a mean is then that over the batch, a sum is not rescaled. eta: one
-    step size, or a list of one per run. All runs see the same batches, drawn from `seed`; the last batch of an epoch
-    may be smaller.
-    log: {name: callable of a run's descent}, measured before each epoch in `at` (from 0 to `epochs`; default: the end).
-    Returns a History whose `loss` (R, epochs + 1) is that of all examples before each epoch. Otherwise as
-    `gradient_descent`.
+    net: has `runs` and `descent(x, run)`, whose descents take other inputs by `load(x)`; x: (n, p);
+    loss: over all examples, with `rows(index)` for some of them: a mean is then that over the
+    batch, a sum is not rescaled. eta: one step size, or a list of one per run. All runs see the
+    same batches, drawn from `seed`; the last batch of an epoch may be smaller.
+    log: {name: callable of a run's descent}, measured before each epoch in `at` (from 0 to
+    `epochs`; default: the end). Returns a History whose `loss` (R, epochs + 1) is that of all
+    examples before each epoch. Otherwise as `gradient_descent`.
     """
     n = x.shape[-2]
     _check_batches(n, batch, epochs=epochs)
@@ -120,32 +158,46 @@ def stochastic_gradient_descent(
     looks = range(0, steps + 1, count)
     batches = ("epochs", batch, seed)
     training = _Training(net, x, loss, eta, steps, looks, checkpoint, log, at, batches, check=count)
-    return training.history(batched, None if allow_divergence else f"after {epochs} epochs; lower eta ({{1:.3g}})")
+    return training.history(
+        batched, None if allow_divergence else f"after {epochs} epochs; lower eta ({{1:.3g}})"
+    )
 
 
 def subset_descent(net, x, loss, eta, steps, *, batch, seed, at=None, checkpoint=None):
-    """W <- W - eta (n / batch) sum_{i in S_t} dF_i/dW with S_t a uniform subset of `batch` examples, for all runs.
+    """W <- W - eta (n / batch) sum_{i in S_t} dF_i/dW with S_t a uniform subset of `batch`
+    examples, for all runs.
 
-    net: has `runs` and `descent(x, run)`, whose `forward(rows)` takes the numbers of some examples; loss: a sum over
-    the examples, with `rows`; eta: one step size, or a list of one per run. S_t is a function of `seed` and t, and the
-    same for all runs. checkpoint: a `Checkpoint` to resume from and save to.
-    Returns the loss of all examples before the steps `at` (by default 0..steps), (R, len(at)) float64 on the CPU, not
-    finite where a run has diverged. Source: Allen-Zhu et al. 2019, Theorem 2.
+    net: has `runs` and `descent(x, run)`, whose `forward(rows)` takes the numbers of some examples;
+    loss: a sum over the examples, with `rows`; eta: one step size, or a list of one per run. S_t is
+    a function of `seed` and t, and the same for all runs. checkpoint: a `Checkpoint` to resume from
+    and save to.
+    Returns the loss of all examples before the steps `at` (by default 0..steps), (R, len(at))
+    float64 on the CPU, not finite where a run has diverged. Source: Allen-Zhu et al. 2019, Theorem
+    2.
     """
     n = x.shape[-2]
     _check_batches(n, batch, steps=steps)
     looks = range(steps + 1) if at is None else _times(["loss"], at, steps)["loss"]
     eta = torch.as_tensor(eta, dtype=torch.float64) * n / batch
-    training = _Training(net, x, loss, eta, steps, looks, checkpoint, batches=("subsets", batch, seed))
+    training = _Training(
+        net, x, loss, eta, steps, looks, checkpoint, batches=("subsets", batch, seed)
+    )
     return training.history(batched=None).loss
 
 
 def _descend(training, run):
-    """{"loss": (len(looks),), and the logs (len(at), ...)} of one run; all with a leading run axis for run=None."""
-    net, x, log, at, checkpoint = training.net, training.x, training.log, training.at, training.checkpoint
+    """{"loss": (len(looks),), and the logs (len(at), ...)} of one run; all with a leading run axis
+    for run=None.
+    """
+    net = training.net
+    x = training.x
+    log = training.log
+    at = training.at
+    checkpoint = training.checkpoint
     kind, size, _ = training.batches or ("all", x.shape[-2], None)
     draws = _draws(training.batches, x)
-    descent, loss = net.descent(x[..., :size, :] if kind == "epochs" else x, run), training.loss.select(run)
+    descent = net.descent(x[..., :size, :] if kind == "epochs" else x, run)
+    loss = training.loss.select(run)
     lead = () if run is not None else (net.runs,)
     eta = (training.eta if run is None else training.eta[run]).to(x)
     curve = torch.full((len(training.looks), *lead), float("nan"), dtype=x.dtype, device=x.device)
@@ -165,14 +217,22 @@ def _descend(training, run):
         logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in due.items()})
 
     shown = sys.stderr.isatty() or settings.progress  # while a long loop runs
-    line = {"initial": first, "total": training.steps + 1, "delay": 5, "leave": False, "disable": not shown}
+    line = {
+        "initial": first,
+        "total": training.steps + 1,
+        "delay": 5,
+        "leave": False,
+        "disable": not shown,
+    }
     with deferred_interrupts():
         for k in tqdm(range(first, training.steps + 1), **line):
             measure(k)
             if place < len(training.looks) and training.looks[place] == k:
                 outputs = descent.predict(x) if kind == "epochs" else descent.forward()
                 curve[place], derivative = loss(outputs)
-                if k == training.steps or (k % training.check == 0 and not bool(curve[place].isfinite().any())):
+                if k == training.steps or (
+                    k % training.check == 0 and not bool(curve[place].isfinite().any())
+                ):
                     break
                 place += 1
             if k == training.steps:
@@ -181,14 +241,20 @@ def _descend(training, run):
                 rows = draws(k)
                 if kind == "epochs":
                     descent.load(x[..., rows, :])
-                _, derivative = loss.rows(rows)(descent.forward() if kind == "epochs" else descent.forward(rows))
-            descent.descend(derivative.mul_(eta.reshape(*lead, *[1] * (derivative.ndim - len(lead)))))
+                _, derivative = loss.rows(rows)(
+                    descent.forward() if kind == "epochs" else descent.forward(rows)
+                )
+            descent.descend(
+                derivative.mul_(eta.reshape(*lead, *[1] * (derivative.ndim - len(lead))))
+            )
             if checkpoint and checkpoint.due(run):
                 checkpoint.save(run, key, k + 1, {**tensors, **logged})
             stop_if_asked()
     for later in range(k + 1, training.steps + 1):  # after a divergence: whatever is left
         measure(later)
-    result = {name: torch.stack([logged[f"{name}@{j}"] for j in at[name]], len(lead)) for name in log}
+    result = {
+        name: torch.stack([logged[f"{name}@{j}"] for j in at[name]], len(lead)) for name in log
+    }
     result["loss"] = curve.double().cpu().movedim(0, -1).contiguous()
     if checkpoint:
         checkpoint.save(run, key, -1, result)
@@ -196,7 +262,9 @@ def _descend(training, run):
 
 
 def _draws(batches, x):
-    """k -> numbers of the examples of step k, a function of the seed and k alone, so that a run can resume."""
+    """k -> numbers of the examples of step k, a function of the seed and k alone, so that a run can
+    resume.
+    """
     if not batches:
         return None
     kind, batch, seed = batches
@@ -214,14 +282,26 @@ def epoch_order(n, seed, epoch):
 
 
 def subset(n, batch, seed, step):
-    """`batch` different numbers below n, (batch,), in random order: a function of the seed and the step alone."""
+    """`batch` different numbers below n, (batch,), in random order: a function of the seed and the
+    step alone.
+    """
     return epoch_order(n, seed, step)[:batch]
 
 
 def _key(training, run, descent, loss, tensors):
-    """What a run's course depends on: what its net was drawn as, its loss, its steps, and what its logs look at."""
-    eta, kinds = training.eta if run is None else training.eta[run], [type(descent).__name__, type(loss).__name__]
-    asked = [*kinds, eta.tolist(), training.steps, str(training.looks), training.batches, training.at]
+    """What a run's course depends on: what its net was drawn as, its loss, its steps, and what its
+    logs look at.
+    """
+    eta = training.eta if run is None else training.eta[run]
+    kinds = [type(descent).__name__, type(loss).__name__]
+    asked = [
+        *kinds,
+        eta.tolist(),
+        training.steps,
+        str(training.looks),
+        training.batches,
+        training.at,
+    ]
     logs = [training.log[name] for name in sorted(training.log)]
     numbers, seen = seen_by(*logs, vars(loss), descent.fixed)
     return training_key([asked, numbers], [training.x, *tensors.values(), *seen])
@@ -241,16 +321,24 @@ def _times(names, at, last):
 def _check_batches(n, batch, **count):
     ((name, value),) = count.items()
     if value < 1 or not 1 <= batch <= n:
-        raise ParameterError(f"{name} = {value} and batch = {batch} must be at least 1, and batch at most {n}")
+        raise ParameterError(
+            f"{name} = {value} and batch = {batch} must be at least 1, and batch at most {n}"
+        )
 
 
 def _division(net, x, batched=None):
-    """Arguments of `in_threads`: (runs, device, bytes of a run), as `gradient_descent` chooses; runs None: together."""
+    """Arguments of `in_threads`: (runs, device, bytes of a run), as `gradient_descent` chooses;
+    runs None: together.
+    """
     n, cuda = x.shape[-2], x.device.type == "cuda"
     size = n * net.m
-    if x.dtype == torch.float32 and x.device.type == "cpu" and size > 10_000:  # below, MKL is faster
+    if (
+        x.dtype == torch.float32 and x.device.type == "cpu" and size > 10_000
+    ):  # below, MKL is faster
         fast_products()
-    measured = size >= 100_000 and x.device.type != "meta"  # the rest is little, or only shapes count
+    measured = (
+        size >= 100_000 and x.device.type != "meta"
+    )  # the rest is little, or only shapes count
     each = memory.held(net.descent(x, 0), but=[net]) if measured else 0
     if batched is None:  # a GPU is filled by one wide net, and a CPU's cache by one small net
         small = size <= 2_000_000 if cuda else n <= 100 and net.m <= 64
@@ -259,9 +347,11 @@ def _division(net, x, batched=None):
 
 
 def in_threads(work, runs, device, each=0):
-    """[work(0), .., work(runs - 1)], in as many threads as torch has been given, one thread each; None: [work(None)].
+    """[work(0), .., work(runs - 1)], in as many threads as torch has been given, one thread each;
+    None: [work(None)].
 
-    each: bytes that a run holds: no more runs go at a time than fit into memory. Raises MemoryExceeded where none does.
+    each: bytes that a run holds: no more runs go at a time than fit into memory. Raises
+    MemoryExceeded where none does.
     """
     if runs is None:
         return [work(None)]

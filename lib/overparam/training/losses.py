@@ -8,10 +8,11 @@ from ..errors import ParameterError
 
 
 class Loss:
-    """Called with outputs u: (value, derivative by u), the value of shape () or (R,), the derivative of that of u.
+    """Called with outputs u: (value, derivative by u), the value of shape () or (R,), the
+    derivative of that of u.
 
-    y: targets (n, ...), or with `runs_axis` one set per run, (R, n, ...); scale: factor of the sum over the examples;
-    mean: whether that factor goes with 1/n.
+    y: targets (n, ...), or with `runs_axis` one set per run, (R, n, ...); scale: factor of the sum
+    over the examples; mean: whether that factor goes with 1/n.
     """
 
     def __init__(self, y, scale=1.0, *, mean=False, runs_axis=False):
@@ -25,7 +26,9 @@ class Loss:
         return chosen
 
     def rows(self, index):
-        """The loss of some of the examples: a mean is then that over these, a sum is not rescaled."""
+        """The loss of some of the examples: a mean is then that over these, a sum is not
+        rescaled.
+        """
         chosen = copy.copy(self)
         chosen.y = self.y[:, index] if self.runs_axis else self.y[index]
         if self.mean:
@@ -36,9 +39,10 @@ class Loss:
 class SquaredLoss(Loss):
     """scale * sum over examples (and outputs) of (u - y)^2, per run.
 
-    y: targets (n,) or (n, d), or with a leading run axis (R, n) or (R, n, d). form: `sum` (Guo et al. 2024, Section 2),
-    `halfsum` (Arora et al. 2019's Phi; Noy et al. 2021, eq. (2)), `mean` (over examples and outputs) or `halfmean`
-    (half the mean over examples). A run whose value exceeds `limit` has diverged: value and derivative are NaN.
+    y: targets (n,) or (n, d), or with a leading run axis (R, n) or (R, n, d). form: `sum` (Guo et
+    al. 2024, Section 2), `halfsum` (Arora et al. 2019's Phi; Noy et al. 2021, eq. (2)), `mean`
+    (over examples and outputs) or `halfmean` (half the mean over examples). A run whose value
+    exceeds `limit` has diverged: value and derivative are NaN.
 
     >>> value, derivative = SquaredLoss(torch.tensor([1.0, -1.0]), "halfsum")(torch.tensor([3.0, -1.0]))
     >>> value.item(), derivative.tolist()
@@ -65,7 +69,8 @@ class SquaredLoss(Loss):
 
 
 class RegressionLoss(SquaredLoss):
-    """`SquaredLoss` as Noy et al. 2021 use it, `halfmean` unless told, in which a run beyond 1e10 has diverged.
+    """`SquaredLoss` as Noy et al. 2021 use it, `halfmean` unless told, in which a run beyond 1e10
+    has diverged.
 
     Twice `halfmean` is the mean squared error per example of the paper's Table 2.
     """
@@ -75,7 +80,9 @@ class RegressionLoss(SquaredLoss):
 
 
 class CrossEntropyLoss(Loss):
-    """Mean over examples of -log softmax(u)_y, per run; u (..., n, k); y: class numbers (n,), the same for all runs."""
+    """Mean over examples of -log softmax(u)_y, per run; u (..., n, k); y: class numbers (n,), the
+    same for all runs.
+    """
 
     def __init__(self, y):
         super().__init__(y.long(), 1 / len(y), mean=True)
@@ -89,9 +96,11 @@ class CrossEntropyLoss(Loss):
 
 
 class ExponentialExcess(Loss):
-    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run, without loss of digits where that is small.
+    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run, without loss of digits where that
+    is small.
 
-    It is the loss of Guo et al. 2024, eq. (137), less its minimum n / 2. y: (n, d), or (R, n, d) with `runs_axis`.
+    It is the loss of Guo et al. 2024, eq. (137), less its minimum n / 2. y: (n, d), or (R, n, d)
+    with `runs_axis`.
     """
 
     def __init__(self, y, lam, *, runs_axis=False):
@@ -104,7 +113,8 @@ class ExponentialExcess(Loss):
 
 
 class LogisticLoss(Loss):
-    """Mean over examples of log(1 + exp(-y u)), per run; y: +1 or -1, (n,), or (R, n) with `runs_axis`.
+    """Mean over examples of log(1 + exp(-y u)), per run; y: +1 or -1, (n,), or (R, n) with
+    `runs_axis`.
 
     Source: Frei et al. 2019, Section 2.
     """
@@ -120,12 +130,17 @@ class LogisticLoss(Loss):
         return value, torch.sigmoid(-margins).mul_(self.y).mul_(-self.scale)
 
     def surrogate(self, u):
-        """E_S, the mean of -l'(y u) = 1/(1 + exp(y u)), () or (R,). Source: Frei et al. 2019, Section 2."""
+        """E_S, the mean of -l'(y u) = 1/(1 + exp(y u)), () or (R,).
+
+        Source: Frei et al. 2019, Section 2.
+        """
         return torch.sigmoid(-u * self.y).mean(-1)
 
 
 def halving_step(loss):
-    """First k with loss(k) <= loss(0) / 2 along the last axis; the number of steps where there is none."""
+    """First k with loss(k) <= loss(0) / 2 along the last axis; the number of steps where there is
+    none.
+    """
     loss = torch.as_tensor(loss)
     below = loss <= loss[..., :1] / 2
     return torch.where(below.any(-1), below.int().argmax(-1), loss.shape[-1] - 1)

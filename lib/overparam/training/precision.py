@@ -8,11 +8,13 @@ import torch
 
 @cache
 def fast_products():
-    """Switch float32 products to oneDNN where MKL leaves AVX-512 unused and oneDNN stays exact; say whether it did.
+    """Switch float32 products to oneDNN where MKL leaves AVX-512 unused and oneDNN stays exact; say
+    whether it did.
 
-    MKL runs AVX2 kernels on AMD processors, at under half the speed of oneDNN's AVX-512 ones. The setting that reaches
-    these allows rounding to bfloat16, which processors with AMX tiles really do: so it is kept only where there are
-    none and where a product agrees with float64 to float32 accuracy. Nothing is timed, so equal machines decide alike.
+    MKL runs AVX2 kernels on AMD processors, at under half the speed of oneDNN's AVX-512 ones. The
+    setting that reaches these allows rounding to bfloat16, which processors with AMX tiles really
+    do: so it is kept only where there are none and where a product agrees with float64 to float32
+    accuracy. Nothing is timed, so equal machines decide alike.
     """
     if not _avx512_on_amd():
         return False

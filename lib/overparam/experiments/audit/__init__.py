@@ -1,4 +1,6 @@
-"""The arithmetic of the five texts, recomputed: a table of statements for each paper, and one judge of all."""
+"""The arithmetic of the five texts, recomputed: a table of statements for each paper, and one judge
+of all.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,15 +15,19 @@ PAPERS = {
     "noy": "Noy et al.",
     "guo": "Guo et al.",
 }
-TABLES = {paper: module.ROWS for paper, module in zip(PAPERS, (arora, allenzhu, frei, noy, guo), strict=True)}
+TABLES = {
+    paper: module.ROWS
+    for paper, module in zip(PAPERS, (arora, allenzhu, frei, noy, guo), strict=True)
+}
 
 
 def audit(seeds, tables=TABLES):
     """All statements beside what their own inputs give, in the order of the texts.
 
-    seeds: of the Monte Carlo estimates; tables: {paper: rows of `Statement`}. Returns a table with the columns paper,
-    place, says, printed, computed (text), agrees, severity, misread (perhaps), how (it was found), page, and spread,
-    over seeds relative to the printed value, 0 if exact. Raises ValueError where a severity is missing or too many.
+    seeds: of the Monte Carlo estimates; tables: {paper: rows of `Statement`}. Returns a table with
+    the columns paper, place, says, printed, computed (text), agrees, severity, misread (perhaps),
+    how (it was found), page, and spread, over seeds relative to the printed value, 0 if exact.
+    Raises ValueError where a severity is missing or too many.
     """
     found = []
     for paper, rows in tables.items():
@@ -41,7 +47,9 @@ def audit(seeds, tables=TABLES):
                     "misread": statement.severity.endswith(MISREAD),
                     "how": statement.how,
                     "page": statement.page,
-                    "spread": float(np.ptp(values) / abs(statement.number)) if statement.drawn else 0.0,
+                    "spread": float(np.ptp(values) / abs(statement.number))
+                    if statement.drawn
+                    else 0.0,
                 }
             )
     return pd.DataFrame(found)

@@ -1,4 +1,5 @@
-"""Allen-Zhu et al. 2019, arXiv 1811.03962v5: what of its arithmetic can be recomputed, in its order.
+"""Allen-Zhu et al. 2019, arXiv 1811.03962v5: what of its arithmetic can be recomputed, in its
+order.
 
 D stands for the paper's 𝔡, the positions of a layer, and logm in an order for log m.
 """
@@ -40,10 +41,13 @@ def _integral(g, alpha, delta):
 
 
 def _closed_integrals(g, alpha=0.9, delta=0.15):
-    bell, step = exp(-((alpha * g / (2 * delta)) ** 2)) / sqrt(np.pi), erf(alpha * g / (2 * delta)) + 1
+    bell = exp(-((alpha * g / (2 * delta)) ** 2)) / sqrt(np.pi)
+    step = erf(alpha * g / (2 * delta)) + 1
     above = (alpha - 2) * delta * g * bell + ((alpha - 1) ** 2 * g**2 + 2 * delta**2) / 2 * step
     below = (alpha**2 * g**2 + 2 * delta**2) / 2 * step + alpha * delta * g * bell
-    return isclose(np.where(g >= 0, above, below), [_integral(v, alpha, delta) for v in g], rtol=1e-7)
+    return isclose(
+        np.where(g >= 0, above, below), [_integral(v, alpha, delta) for v in g], rtol=1e-7
+    )
 
 
 def _series(alpha, delta):
@@ -76,7 +80,9 @@ def _iterations(n, L, delta, m=8.0, d=2.0):
 
 
 def _movement(n, delta, m, d, logm, eta=1.0):
-    """What the proof has for the movement of a layer: eta sqrt(nm/d), the steps 1/rate, sqrt F at the start."""
+    """What the proof has for the movement of a layer: eta sqrt(nm/d), the steps 1/rate, sqrt F at
+    the start.
+    """
     steps = 1 / bounds.thm1_rate(eta, delta, m, n, d)
     return eta * sqrt(bounds.grad_upper(1.0, m, d, n)) * steps * sqrt(n) * logm
 

@@ -1,4 +1,6 @@
-"""Arora et al. 2019, arXiv 1901.08584: what of its arithmetic can be recomputed, in the order of the text."""
+"""Arora et al. 2019, arXiv 1901.08584: what of its arithmetic can be recomputed, in the order of
+the text.
+"""
 
 import numpy as np
 from numpy import arange, exp, isclose, linspace, log, log1p, logspace, pi, sqrt
@@ -16,7 +18,9 @@ J = arange(1, 85)[:, None]  # of a series
 def _both_positive(rho):
     """P(g > 0, h > 0) of standard normals with correlation rho, by quadrature over g."""
     slope = rho / sqrt(1 - rho**2)
-    return quad(lambda g: exp(-g * g / 2) * ndtr(slope * g), 0, np.inf, epsabs=1e-12)[0] / sqrt(2 * pi)
+    return quad(lambda g: exp(-g * g / 2) * ndtr(slope * g), 0, np.inf, epsabs=1e-12)[0] / sqrt(
+        2 * pi
+    )
 
 
 def _error_at_width(n, lam0, delta, eps):
@@ -37,7 +41,11 @@ def _peak(x):
 
 def _rest(m, kappa, n=2.0, lam0=0.5, delta=0.5):
     """All terms of (36) but n kappa/(lam0 delta), times m^(1/4) kappa^(1/2)."""
-    return (bounds.lem53_B(0.0, n, m, kappa, lam0, delta) - n * kappa / (lam0 * delta)) * m**0.25 * kappa**0.5
+    return (
+        (bounds.lem53_B(0.0, n, m, kappa, lam0, delta) - n * kappa / (lam0 * delta))
+        * m**0.25
+        * kappa**0.5
+    )
 
 
 def _rademacher(delta, m=1000.0, n=50.0, b=3.0, r=0.01, kappa=0.1):
@@ -55,7 +63,9 @@ def _left_over(n, share):
 
 def _arcsin_series(k):
     l = arange(1, 400)[:, None]
-    ratio = exp(np.cumsum(log((2 * l - 3).clip(1) / (2 * l - 2).clip(1)), axis=0))  # of the double factorials
+    ratio = exp(
+        np.cumsum(log((2 * l - 3).clip(1) / (2 * l - 2).clip(1)), axis=0)
+    )  # of the double factorials
     return k / 4 + (ratio * k ** (2 * l) / (2 * l - 1)).sum(0) / (2 * pi)
 
 
@@ -72,7 +82,8 @@ ROWS = [
            rho=linspace(-0.99, 0.99, 11))),
     ("Theorem 3.1", "order of the loss at initialisation, by Markov's inequality", "n delta^(-1)",
      order(lambda n, delta: n * (1 + 1 / 2) / 2 / delta)),  # E(y - u)^2 <= 1 + kappa^2/2, kappa <= 1
-    # the drift falls with m^(-1/2), and is lam0 where m is the square of what it is, relatively, at m = 1
+    # the drift falls with m^(-1/2), and is lam0 where m is the square of what it is, relatively, at
+    # m = 1
     ("Theorem 3.1, footnote 3", "the width at which H moves by less than lam0", "n^6 lam0^(-4) kappa^(-2) delta^(-3)",
      order(lambda n, lam0, kappa, delta: (bounds.lemC2_H(n, 1.0, lam0, kappa, delta) / lam0) ** 2)),
     ("Theorem 4.1", "its kappa and m, put into the last display of its proof, leave an error of order eps", "eps",

@@ -1,4 +1,5 @@
-"""Frei et al. 2019, arXiv 1910.02934: what of its arithmetic can be recomputed, in the order of the text.
+"""Frei et al. 2019, arXiv 1910.02934: what of its arithmetic can be recomputed, in the order of the
+text.
 
 In an order, n stands alone for samples, logn for log(n/δ), logm for log m and logL for log(L/δ).
 """
@@ -20,8 +21,15 @@ def _surrogate(x, step=1e-5):
 
 
 def _surrogate_formula():
-    candidates = {"1/(1 + exp(-x))": 1 / (1 + exp(-MARGIN)), "1/(1 + exp(x))": 1 / (1 + exp(MARGIN))}
-    close = (words for words, values in candidates.items() if np.allclose(values, _surrogate(MARGIN), atol=1e-8))
+    candidates = {
+        "1/(1 + exp(-x))": 1 / (1 + exp(-MARGIN)),
+        "1/(1 + exp(x))": 1 / (1 + exp(MARGIN)),
+    }
+    close = (
+        words
+        for words, values in candidates.items()
+        if np.allclose(values, _surrogate(MARGIN), atol=1e-8)
+    )
     return next(close)
 
 
@@ -36,7 +44,9 @@ def _summed_errors(gamma, m, logn, eta):
 
 
 def _steps_of_introduction(eps):
-    """The K at which Theorem 3.5 (ii) with eta = gamma^4/m is eps, by how its error falls with K."""
+    """The K at which Theorem 3.5 (ii) with eta = gamma^4/m is eps, by how its error falls with
+    K.
+    """
     fall = power(lambda K: bounds.thm35_surrogate(64, K, 1 / 64, 10, 0.5, 1.0), at=1.0)
     return eps ** (1 / fall())
 
@@ -56,7 +66,12 @@ def _sparse_vector():
 
 
 def _difference_of_relus():
-    v, w, x, a = np.array([1, -1]), np.eye(2), np.array([0.8, 0.6]), np.array([0.6, -0.8])  # xi: the identity
+    v, w, x, a = (
+        np.array([1, -1]),
+        np.eye(2),
+        np.array([0.8, 0.6]),
+        np.array([0.6, -0.8]),
+    )  # xi: the identity
     left, right = v * (w @ x > 0) @ (w @ a), v @ np.maximum(w @ a, 0)
     return left, right
 

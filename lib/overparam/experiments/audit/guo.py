@@ -1,4 +1,5 @@
-"""Guo, Li and Lerman 2024 (AISTATS): what of its arithmetic can be recomputed, in the order of the text.
+"""Guo, Li and Lerman 2024 (AISTATS): what of its arithmetic can be recomputed, in the order of the
+text.
 
 Orders are products of powers; logarithms of m are left out, c stands for c(α); τ = 0 unless named.
 """
@@ -24,7 +25,8 @@ TEST = {  # Table 1, early testing errors at SLOPES
 ROUNDING = 0.0005  # of the digits of Table 1
 
 
-# Of the paper and of those it compares with, without logarithms; the loss at the start is n by (108)
+# Of the paper and of those it compares with, without logarithms; the loss at the start is n by
+# (108)
 
 
 def _radius(n, L, delta):
@@ -48,7 +50,9 @@ def _movement2(n, d, delta, m):
 
 
 def _factor_15(root_loss, radius, m, n, d, L):
-    """ω^(1/3) L² √(mn/d) √L of eq. (12), √L ‖∇‖⁻¹ being `root_loss` over the slope gap, which cancels."""
+    """ω^(1/3) L² √(mn/d) √L of eq. (12), √L ‖∇‖⁻¹ being `root_loss` over the slope gap, which
+    cancels.
+    """
     return radius ** (1 / 3) * L**2 * sqrt(m * n / d) * root_loss
 
 
@@ -58,7 +62,9 @@ def _excess(eta, n, L, d, m, b, delta):
 
 
 def _reduction(errors, name):
-    """The least and the most by which -1 reduces ReLU's error of Table 1, in %, by the digits left out."""
+    """The least and the most by which -1 reduces ReLU's error of Table 1, in %, by the digits left
+    out.
+    """
     own, relu = errors[name][1], errors[name][2]
     signs = array([1, -1])
     return tuple(100 * (1 - (own + signs * ROUNDING) / (relu - signs * ROUNDING)))
@@ -72,7 +78,9 @@ def _reduced_by(errors, name, percent):
 
 
 def _width_needed(n):
-    """The width at which (111) with (108) is the ω that makes (15) 1, at d = L = δ = 1; √m cancels."""
+    """The width at which (111) with (108) is the ω that makes (15) 1, at d = L = δ = 1; √m
+    cancels.
+    """
     radius = solved(lambda omega: _factor_15(sqrt(n), omega, 1.0, n, 1.0, 1.0))
     return solved(lambda m: _movement2(n, 1.0, 1.0, m) / radius**2)
 
@@ -101,7 +109,9 @@ def _minimum(tau, kappa):
 def _at_T(term):
     """Power of c(α) in the first (1) or second (2) term of (7) with t, at the T of (4)."""
     options = {"C1": 1e300, "C4": 1e300, "form": "rederived", "terms": True}
-    one, other = (bounds.appA_at_T(1e-9, a, 100, 10, 1, 0.1, 1e40, 0.1, **options)[term] for a in (0.0, -1.0))
+    one, other = (
+        bounds.appA_at_T(1e-9, a, 100, 10, 1, 0.1, 1e40, 0.1, **options)[term] for a in (0.0, -1.0)
+    )
     return float(np.log2(other / one))
 
 
@@ -110,7 +120,9 @@ def _mean_logarithm(sizes):
     for m in sizes:
         K = arange(int(np.ceil(0.4 * m)), int(0.6 * m) + 1)
         weights = stats.binom.pmf(K, m, 0.5)
-        found.append(np.sum(weights * (special.digamma(K / 2) + log(4 / m))) / weights.sum() >= -4 / m)
+        found.append(
+            np.sum(weights * (special.digamma(K / 2) + log(4 / m))) / weights.sum() >= -4 / m
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""What a statement of a text is, how it is recomputed, and when that agrees with what is printed."""
+"""What a statement of a text is, how it is recomputed, and when that agrees with what is
+printed.
+"""
 
 import inspect
 import re
@@ -14,17 +16,29 @@ MISREAD = ", perhaps misread"  # added where all rests on one sign or subscript 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _FACTOR = re.compile(r"([A-Za-z]\w*)(?:\^(\d+)|\^\((-?\d+(?:/\d+)?)\))?")
 _GREEK = "alpha|beta|gamma|delta|varepsilon|eta|theta|kappa|lambda|sigma|tau|omega"
-_SMALL = ("delta", "lam0", "kappa", "eps", "gamma", "tau", "theta", "omega", "beta", "sigma")  # at most 1
+_SMALL = (
+    "delta",
+    "lam0",
+    "kappa",
+    "eps",
+    "gamma",
+    "tau",
+    "theta",
+    "omega",
+    "beta",
+    "sigma",
+)  # at most 1
 
 
 @dataclass(frozen=True)
 class Statement:
     """A line of a paper's table.
 
-    place: section, equation or table; says: in our words; printed: a number with the digits printed, a product
-    of powers such as "n^(5/2) delta^(-1)", or words; recomputed: a number, or a function without arguments, or
-    with `seed` for a Monte Carlo estimate, that returns a number or words; severity, of what does not agree, and page,
-    the claim that shows it, are those of `notebooks/errata`, where the place has the same words.
+    place: section, equation or table; says: in our words; printed: a number with the digits
+    printed, a product of powers such as "n^(5/2) delta^(-1)", or words; recomputed: a number, or a
+    function without arguments, or with `seed` for a Monte Carlo estimate, that returns a number or
+    words; severity, of what does not agree, and page, the claim that shows it, are those of
+    `notebooks/errata`, where the place has the same words.
     """
 
     place: str
@@ -46,7 +60,9 @@ class Statement:
 
     @property
     def how(self):
-        """symbolic: exponents of a product of powers; numeric: a number or a relation; by hand: other words."""
+        """symbolic: exponents of a product of powers; numeric: a number or a relation; by hand:
+        other words.
+        """
         if hasattr(self.recomputed, "formula"):
             return "symbolic"
         return "numeric" if self.number is not None or self.printed == "holds" else "by hand"
@@ -62,18 +78,30 @@ class Statement:
         if self.number is not None:
             half_unit = 0.5 * 10.0 ** Decimal(self.printed).as_tuple().exponent
             return bool(abs(computed - self.number) <= half_unit * (1 + 1e-9))
-        return computed == self.printed or None is not exponents(computed) == exponents(self.printed)
+        return computed == self.printed or None is not exponents(computed) == exponents(
+            self.printed
+        )
 
     def judged(self, computed):
-        """`agrees`. Raises ValueError unless what does not agree, and nothing else, has a severity."""
+        """`agrees`. Raises ValueError unless what does not agree, and nothing else, has a
+        severity.
+        """
         agrees, graded = self.agrees(computed), self.severity.removesuffix(MISREAD) in SEVERITIES
         if agrees == graded or (agrees and self.severity):
-            found = "agrees, and has the" if agrees else f"is {computed} when recomputed, and has no known"
-            raise ValueError(f"{self.place}: {self.says}: {self.printed} {found} severity {self.severity!r}")
+            found = (
+                "agrees, and has the"
+                if agrees
+                else f"is {computed} when recomputed, and has no known"
+            )
+            raise ValueError(
+                f"{self.place}: {self.says}: {self.printed} {found} severity {self.severity!r}"
+            )
         return agrees
 
     def shown(self, computed):
-        """The computed value with two digits more than the printed one has; in powers of ten far from 1."""
+        """The computed value with two digits more than the printed one has; in powers of ten far
+        from 1.
+        """
         if self.number is None:
             return str(computed)
         digits = max(0, 2 - Decimal(self.printed).as_tuple().exponent)
@@ -82,13 +110,16 @@ class Statement:
 
 
 def exponents(text):
-    """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d", or None for other words."""
+    """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d", or None for other
+    words.
+    """
     factors = [_FACTOR.fullmatch(word) for word in text.split()]
     return {f[1]: Fraction(f[2] or f[3] or 1) for f in factors} if all(factors) else None
 
 
 def typeset(text):
-    r"""What is printed or computed in Markdown: relations, numbers and names as they are, the rest as a formula.
+    r"""What is printed or computed in Markdown: relations, numbers and names as they are, the rest
+    as a formula.
 
     >>> typeset("n^(5/2) logm^2 lam0^(-1)")
     '$n^{5/2}\\,\\log^{2} m\\,\\lambda_0^{-1}$'
@@ -103,18 +134,23 @@ def typeset(text):
 
 
 def holds(relation, **axes):
-    """A function that returns "holds", or "fails at" the first point of a grid where a relation is not true.
+    """A function that returns "holds", or "fails at" the first point of a grid where a relation is
+    not true.
 
     relation: a function of the axes, which broadcast, or of nothing; axes: {name: 1-d array}.
     """
 
     def judge():
-        points = dict(zip(axes, np.meshgrid(*axes.values(), indexing="ij", sparse=True), strict=True))
+        points = dict(
+            zip(axes, np.meshgrid(*axes.values(), indexing="ij", sparse=True), strict=True)
+        )
         ok, *points = np.broadcast_arrays(relation(**points), *points.values())
         if ok.all():
             return "holds"
         first = np.argmin(ok.ravel())
-        at = ", ".join(f"{name} = {p.flat[first]:.3g}" for name, p in zip(axes, points, strict=True))
+        at = ", ".join(
+            f"{name} = {p.flat[first]:.3g}" for name, p in zip(axes, points, strict=True)
+        )
         return f"fails at {at}" if at else "fails"
 
     return judge
@@ -123,26 +159,35 @@ def holds(relation, **axes):
 def bounded(ratio, sequence, most=1.5):
     """A function that returns "holds" if the ratio of a quantity to its bound stops growing.
 
-    ratio: a function of a sequence that runs to a limit, (k,) -> (k,); most: of the last value to the middle one.
+    ratio: a function of a sequence that runs to a limit, (k,) -> (k,); most: of the last value to
+    the middle one.
     """
 
     def judge():
         values = np.asarray(ratio(sequence), dtype=float)
         last = values[-1]
-        return "holds" if last <= most * values[len(values) // 2] else f"fails: the ratio grows to {last:.2g}"
+        return (
+            "holds"
+            if last <= most * values[len(values) // 2]
+            else f"fails: the ratio grows to {last:.2g}"
+        )
 
     return judge
 
 
 def order(*formulas):
-    """A function that returns the exponents of a product of powers, such as "n^2 m^(-1/2)", or of several.
+    """A function that returns the exponents of a product of powers, such as "n^2 m^(-1/2)", or of
+    several.
 
-    formulas: functions of their letters, and of parameters with defaults; a logarithm has a letter of its own,
-    `logm`, or stays away. What is returned raises ValueError where one is no product of powers.
+    formulas: functions of their letters, and of parameters with defaults; a logarithm has a letter
+    of its own, `logm`, or stays away. What is returned raises ValueError where one is no product of
+    powers.
     """
 
     def product(formula):
-        letters = [a for a, p in inspect.signature(formula).parameters.items() if p.default is p.empty]
+        letters = [
+            a for a, p in inspect.signature(formula).parameters.items() if p.default is p.empty
+        ]
         start = {a: 2.0**-3 if a in _SMALL else 2.0**6 for a in letters}
         base = formula(**start)
         factors = []
@@ -153,7 +198,9 @@ def order(*formulas):
             if not np.isclose(*slopes, rtol=0, atol=1e-9):
                 raise ValueError(f"no power of {a}: local exponents {slopes}")
             if p := Fraction(float(slopes[0])).limit_denominator(100):
-                factors.append(a if p == 1 else f"{a}^{p}" if p.denominator == 1 and p > 0 else f"{a}^({p})")
+                factors.append(
+                    a if p == 1 else f"{a}^{p}" if p.denominator == 1 and p > 0 else f"{a}^({p})"
+                )
         return " ".join(factors) or "O(1)"
 
     judge = lambda: "; ".join(map(product, formulas))  # noqa: E731
@@ -162,7 +209,9 @@ def order(*formulas):
 
 
 def power(formula, at, factor=2.0):
-    """A function that returns the exponent p of a formula that goes like x^p, from `at` to `factor * at`."""
+    """A function that returns the exponent p of a formula that goes like x^p, from `at` to `factor
+    * at`.
+    """
     return lambda: float(np.log(formula(factor * at) / formula(at)) / np.log(factor))
 
 

@@ -1,4 +1,6 @@
-"""Noy et al. 2021, arXiv 2101.04243: what of its arithmetic can be recomputed, in the order of the text."""
+"""Noy et al. 2021, arXiv 2101.04243: what of its arithmetic can be recomputed, in the order of the
+text.
+"""
 
 import numpy as np
 from numpy import arange, array, exp, linspace, log, log1p, sqrt
@@ -10,7 +12,9 @@ from .judge import bounded, holds, order, power, solved
 IMAGENET, LAYERS = 1281167, 1001  # examples of ImageNet; Section 1: layers of the net
 ZOU_GU = 8, 12  # powers of n and L in the width of Zou and Gu, Table 1; of Theorem 1: 2 and 1
 THETA = linspace(0.001, 0.5, 500, endpoint=False)  # θ in (0, 1/2)
-SGEMM_INPUTS = "MWG NWG KWG MDIMC NDIMC MDIMA NDIMB KWI VWM VWN STRM STRN SA SB"  # columns before the times
+SGEMM_INPUTS = (
+    "MWG NWG KWG MDIMC NDIMC MDIMA NDIMB KWI VWM VWN STRM STRN SA SB"  # columns before the times
+)
 LARGE = array([100.0, 1000.0, 10000.0, 50000.0])
 
 

@@ -1,4 +1,6 @@
-"""Deep nets whose weights are changed, within a radius, at random or by attacks: their activations and gradients.
+"""Deep nets whose weights are changed, within a radius, at random or by attacks: their activations
+and gradients.
 
-The neighbourhoods are those of Allen-Zhu et al. 2019, Section 8; Frei et al. 2019, Section 4; Guo et al. 2024, App. B.
+The neighbourhoods are those of Allen-Zhu et al. 2019, Section 8; Frei et al. 2019, Section 4; Guo
+et al. 2024, App. B.
 """

@@ -1,9 +1,10 @@
 """A deep ReLU net under changes W'_l of spectral norm at most omega, made for one input each.
 
-For one input the changes act on the forward pass exactly as vectors v_l = W'_l h_{l-1} of norm at most omega |h_{l-1}|,
-where h_{l-1} is that of the changed net. They are realised by W'_l = v_l h_{l-1}^T / |h_{l-1}|^2 of rank one. Gradients
-see W'_l at other vectors too, so that for them these are not all changes. Everything takes T radii omega first, then n
-inputs, each with changes of its own. Source: Allen-Zhu et al. 2019, Section 8; the reduction is ours.
+For one input the changes act on the forward pass exactly as vectors v_l = W'_l h_{l-1} of norm at
+most omega |h_{l-1}|, where h_{l-1} is that of the changed net. They are realised by W'_l = v_l
+h_{l-1}^T / |h_{l-1}|^2 of rank one. Gradients see W'_l at other vectors too, so that for them these
+are not all changes. Everything takes T radii omega first, then n inputs, each with changes of its
+own. Source: Allen-Zhu et al. 2019, Section 8; the reduction is ours.
 """
 
 import copy
@@ -17,8 +18,8 @@ from ...norms import squared_row_differences
 class Start:
     """A net (`ReLUNet`, `WideLayer`) at the inputs x (n, p), with the gradient of its output j.
 
-    g, h: as `net.forward` gives them; p: [p_1, .., p_L] with dy_j/dW_l = reach(l) p_l h_{l-1}^T; back: [b_1, .., b_L]
-    with b_l = Back_{l+1}^T e_j, each (n, m).
+    g, h: as `net.forward` gives them; p: [p_1, .., p_L] with dy_j/dW_l = reach(l) p_l h_{l-1}^T;
+    back: [b_1, .., b_L] with b_l = Back_{l+1}^T e_j, each (n, m).
     """
 
     def __init__(self, net, x, j=0):
@@ -32,8 +33,9 @@ class Start:
 class Attack:
     """The net of `start` under changes v_l, chosen layer by layer: T radii `omegas`, n inputs.
 
-    choose(l, z, h, budget): v_l (T, n, m) of norm at most budget = omega |h| (T, n, 1), or None for none; h (T, n, m):
-    the changed h_{l-1}; z: the pre-activations that W_l alone makes of it. By default nothing is changed.
+    choose(l, z, h, budget): v_l (T, n, m) of norm at most budget = omega |h| (T, n, 1), or None for
+    none; h (T, n, m): the changed h_{l-1}; z: the pre-activations that W_l alone makes of it. By
+    default nothing is changed.
     g, h, v: [g_1, ..], [h_0, ..] and [v_1, ..] of the changed net.
     """
 
@@ -50,12 +52,21 @@ class Attack:
 
     def norms(self):
         """The largest ||W'_l||_2 over the layers, (T, n)."""
-        pairs = [v.norm(dim=-1) / h.norm(dim=-1) for v, h in zip(self.v, self.h, strict=False) if v is not None]
+        pairs = [
+            v.norm(dim=-1) / h.norm(dim=-1)
+            for v, h in zip(self.v, self.h, strict=False)
+            if v is not None
+        ]
         return torch.stack(pairs).amax(0)
 
     def pull(self, q):
-        """[J_1^T q, .., J_L^T q], each (T, n, m), with the Jacobian J_l of g_L by v_l; q: (T, n, m)."""
-        return [row * self.net.reach(l) for l, row in enumerate(self.net.downward(self.g, q, self._back), 1)]
+        """[J_1^T q, .., J_L^T q], each (T, n, m), with the Jacobian J_l of g_L by v_l; q: (T, n,
+        m).
+        """
+        return [
+            row * self.net.reach(l)
+            for l, row in enumerate(self.net.downward(self.g, q, self._back), 1)
+        ]
 
     def _back(self, l, p):
         """W'_l^T p."""
@@ -72,9 +83,10 @@ class Attack:
     def responses(self):
         """How the net has changed; l in 1..L on the last axis of what has one.
 
-        "norm" (T, n): max_l ||W'_l||_2; "flips" (T, n, L): the shares |D'_l|_0 / m; "flipped" |D'_l g_l|, "pre" |g'_l|,
-        "hidden" |h'_l| (T, n, L); "gradient" |dy_j - dy_j(0)|_F / |dy_j(0)|_F by W_1..W_L, "gradient last" by W_L
-        alone, "output" |y_j - y_j(0) - y_j^ntk|, "kernel" and "kernel last" |K(x, x)/K(0)(x, x) - 1| (T, n).
+        "norm" (T, n): max_l ||W'_l||_2; "flips" (T, n, L): the shares |D'_l|_0 / m; "flipped" |D'_l
+        g_l|, "pre" |g'_l|, "hidden" |h'_l| (T, n, L); "gradient" |dy_j - dy_j(0)|_F / |dy_j(0)|_F
+        by W_1..W_L, "gradient last" by W_L alone, "output" |y_j - y_j(0) - y_j^ntk|, "kernel" and
+        "kernel last" |K(x, x)/K(0)(x, x) - 1| (T, n).
         Source: Allen-Zhu et al. 2019, Lemma 8.2, Theorem 5.
         """
         start = self.start
@@ -85,7 +97,9 @@ class Attack:
             "flips": stacked(d.double().mean(-1) for d in differ),
             "flipped": stacked((d * g).norm(dim=-1) for d, g in zip(differ, self.g, strict=True)),
             "pre": stacked((a - b).norm(dim=-1) for a, b in zip(self.g, start.g, strict=True)),
-            "hidden": stacked((a - b).norm(dim=-1) for a, b in zip(self.h[1:], start.h[1:], strict=True)),
+            "hidden": stacked(
+                (a - b).norm(dim=-1) for a, b in zip(self.h[1:], start.h[1:], strict=True)
+            ),
             **self._tangent(),
         }
 
@@ -110,7 +124,10 @@ class Attack:
         }
 
     def across(self, i, k):
-        """|K_ik - K(0)_ik| / sqrt(K(0)_ii K(0)_kk) under the changes made for i, (T,). Source: Theorem 5c."""
+        """|K_ik - K(0)_ik| / sqrt(K(0)_ii K(0)_kk) under the changes made for i, (T,).
+
+        Source: Theorem 5c.
+        """
         start, net = self.start, self.net
         p, h = [row[:, i] for row in self._sensitivities()], [a[:, i] for a in self.h]
         v = [None if a is None else a[:, i] for a in self.v]
@@ -137,9 +154,17 @@ def _gram(a):
 
 def _acted(v, h, a):
     """W' a of W' = v h^T / |h|^2; None for no change."""
-    return None if v is None else v * ((h * a).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True))
+    return (
+        None
+        if v is None
+        else v * ((h * a).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True))
+    )
 
 
 def _acted_transposed(v, h, b):
     """W'^T b, as `_acted`."""
-    return None if v is None else h * ((v * b).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True))
+    return (
+        None
+        if v is None
+        else h * ((v * b).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True))
+    )

@@ -1,8 +1,10 @@
-"""A residual net near its start: Lemmas 4.2, B.3 to B.5 and the complexity of the neighbourhood of Frei et al. 2019.
+"""A residual net near its start: Lemmas 4.2, B.3 to B.5 and the complexity of the neighbourhood of
+Frei et al. 2019.
 
-Changes of the weights are measured at several radii tau at once and without keeping the changed nets: those functions
-take an axis of T radii first, then one of n inputs. The neighbourhood is ||W_l - W_l(0)||_F <= tau in every layer
-(Section 3); a direction is a list, or generator, D_1, .., D_{L+1} with ||D_l||_F = 1.
+Changes of the weights are measured at several radii tau at once and without keeping the changed
+nets: those functions take an axis of T radii first, then one of n inputs. The neighbourhood is
+||W_l - W_l(0)||_F <= tau in every layer (Section 3); a direction is a list, or generator, D_1, ..,
+D_{L+1} with ||D_l||_F = 1.
 """
 
 import torch
@@ -12,7 +14,9 @@ from .attacks import PAST_ZERO, flips
 
 
 def partners(x, distances, *, seed):
-    """Points of the sphere at Euclidean distances (n,), at most 2, from unit vectors x (n, d), in random directions."""
+    """Points of the sphere at Euclidean distances (n,), at most 2, from unit vectors x (n, d), in
+    random directions.
+    """
     generator = torch.Generator().manual_seed(seed)
     away = torch.randn(x.shape, generator=generator, dtype=torch.float64).to(x)
     away = away - (away * x).sum(1, keepdim=True) * x
@@ -43,9 +47,10 @@ def moved(net, directions, tau=1.0):
 def along(net, x, directions, taus):
     """The nets with weights W_l + tau D_l, at T radii taus; x: (n, d).
 
-    Returns {"flips": shares of the patterns that differ, (T, n, L + 1), "shifts": |x_l' - x_l|, (T, n, L + 1),
-    "sums": what bounds them in Lemma B.4 with C_2 = 1, from norms by `spectral_norm`, (T, 1, L + 1), "h": its last,
-    that of Lemma 4.2, (T, 1), "f": f(x), (n,), "moved f": (T, n), "linear": <grad f(x), D>, (n,)}.
+    Returns {"flips": shares of the patterns that differ, (T, n, L + 1), "shifts": |x_l' - x_l|, (T,
+    n, L + 1), "sums": what bounds them in Lemma B.4 with C_2 = 1, from norms by `spectral_norm`,
+    (T, 1, L + 1), "h": its last, that of Lemma 4.2, (T, 1), "f": f(x), (n,), "moved f": (T, n),
+    "linear": <grad f(x), D>, (n,)}.
     """
     start = net.forward(x)
     factors, directions = net.factors(x, forward=start), iter(directions)
@@ -67,10 +72,12 @@ def along(net, x, directions, taus):
 
 
 def mirrored(net, x, taus, first=1):
-    """What the linearisation at the start misses where layers mirror z_j to -z_j for it, and h: both (T, n).
+    """What the linearisation at the start misses where layers mirror z_j to -z_j for it, and h:
+    both (T, n).
 
-    One change for each radius and input x (n, d), of norm tau at most in every layer from `first` on. A mirrored z_j
-    bends f by b_j |z_j| with b the derivative of f by x_l; those with b_j > 0 are taken, the least |z_j|/b_j first.
+    One change for each radius and input x (n, d), of norm tau at most in every layer from `first`
+    on. A mirrored z_j bends f by b_j |z_j| with b the derivative of f by x_l; those with b_j > 0
+    are taken, the least |z_j|/b_j first.
     """
     activations, patterns = net.forward(x)
     factors, linear, norms = net.factors(x, forward=(activations, patterns)), [], []
@@ -102,18 +109,22 @@ def _compared(after, start):
 
 
 def _sums(net, norms):
-    """{"sums": n_1 + theta sum_{r=2..l} n_r, + n_{L+1} at l = L + 1, (..., L + 1), "h": the last} of norms n_l."""
+    """{"sums": n_1 + theta sum_{r=2..l} n_r, + n_{L+1} at l = L + 1, (..., L + 1), "h": the last}
+    of norms n_l.
+    """
     weighted = [norm * (net.theta if net.skips(l) else 1) for l, norm in enumerate(norms)]
     sums = torch.stack(weighted, -1).cumsum(-1)
     return {"sums": sums, "h": sums[..., -1]}
 
 
 class FlipAttack:
-    """Nets that flip as many patterns of one input each as changes of norm tau allow: T radii, n inputs x (n, d).
+    """Nets that flip as many patterns of one input each as changes of norm tau allow: T radii, n
+    inputs x (n, d).
 
-    Layer by layer, among the neurons that still agree with the start the cheapest are flipped, by the change
-    h_l delta_l^T/|h_l|^2 of W_l with h_l the activation of the changed net below. `inputs`, `deltas` and `patterns`
-    hold h_l, delta_l and the patterns of every layer, each (T, n, width); `inputs` ends with the last activation.
+    Layer by layer, among the neurons that still agree with the start the cheapest are flipped, by
+    the change h_l delta_l^T/|h_l|^2 of W_l with h_l the activation of the changed net below.
+    `inputs`, `deltas` and `patterns` hold h_l, delta_l and the patterns of every layer, each (T, n,
+    width); `inputs` ends with the last activation.
     """
 
     def __init__(self, net, x, taus):
@@ -130,39 +141,62 @@ class FlipAttack:
         self.inputs = [x, *activations]
 
     def responses(self):
-        """As `along` gives them: {"flips", "shifts", "sums" (T, n, L + 1), "h" (T, n)}, of the norms of the changes."""
-        norms = [d.norm(dim=-1) / h.norm(dim=-1) for d, h in zip(self.deltas, self.inputs, strict=False)]
-        return {**_compared((self.inputs[1:], self.patterns), self._start), **_sums(self.net, norms)}
+        """As `along` gives them: {"flips", "shifts", "sums" (T, n, L + 1), "h" (T, n)}, of the
+        norms of the changes.
+        """
+        norms = [
+            d.norm(dim=-1) / h.norm(dim=-1) for d, h in zip(self.deltas, self.inputs, strict=False)
+        ]
+        return {
+            **_compared((self.inputs[1:], self.patterns), self._start),
+            **_sums(self.net, norms),
+        }
 
     def output_vectors(self):
-        """Yields (l, (H_l^{L+1})^T v), l = L + 1..2, of the changed nets, (T, n, m). Source: Lemma B.5."""
+        """Yields (l, (H_l^{L+1})^T v), l = L + 1..2, of the changed nets, (T, n, m).
+
+        Source: Lemma B.5.
+        """
         g = self.net.v.expand_as(self.deltas[-1])
         for l in range(self.net.L, 0, -1):
             masked, h = g * self.patterns[l], self.inputs[l]
-            reach = (self.deltas[l] * masked).sum(-1, keepdim=True) / h.square().sum(-1, keepdim=True)
+            reach = (self.deltas[l] * masked).sum(-1, keepdim=True) / h.square().sum(
+                -1, keepdim=True
+            )
             step = masked @ self.net.W[l].mT + h * reach
             g = torch.add(g, step, alpha=self.net.theta) if self.net.skips(l) else step
             yield l + 1, g
 
 
 def stretched(net, x, taus, rounds=4):
-    """As `along` gives them, for nets whose last activation moves far for each input: {"flips", "shifts", "sums", "h"}.
+    """As `along` gives them, for nets whose last activation moves far for each input: {"flips",
+    "shifts", "sums", "h"}.
 
-    Every W_l changes by tau h_l u_l^T/|h_l|, h_l the activation of the changed net below. The unit vectors u_l pull
-    x_{L+1} along the shift of the round before, at first along itself: power iteration on the net linear at the start.
+    Every W_l changes by tau h_l u_l^T/|h_l|, h_l the activation of the changed net below. The unit
+    vectors u_l pull x_{L+1} along the shift of the round before, at first along itself: power
+    iteration on the net linear at the start.
     """
     radii = torch.as_tensor(taus, dtype=x.dtype, device=x.device)[:, None, None]
     start, after = net.forward(x), None
     for _ in range(rounds):
-        away = start[0][-1].expand(len(taus), *x.shape[:1], -1) if after is None else after[0][-1] - start[0][-1]
+        away = (
+            start[0][-1].expand(len(taus), *x.shape[:1], -1)
+            if after is None
+            else after[0][-1] - start[0][-1]
+        )
         pulls = [pull / pull.norm(dim=-1, keepdim=True) for pull in _pulls(net, start[1], away)]
         push = lambda l, h, z, pulls=pulls: radii * h.norm(dim=-1, keepdim=True) * pulls[l]  # noqa: E731
         after = net.forward(x.expand(len(taus), *x.shape), push)
-    return {**_compared(after, start), **_sums(net, [radii[..., 0].expand(-1, len(x))] * (net.L + 1))}
+    return {
+        **_compared(after, start),
+        **_sums(net, [radii[..., 0].expand(-1, len(x))] * (net.L + 1)),
+    }
 
 
 def _pulls(net, patterns, q):
-    """d(q . x_{L+1})/d(W_l^T x_{l-1}) of the layers l = 1..L + 1, up to theta, for given patterns."""
+    """d(q . x_{L+1})/d(W_l^T x_{l-1}) of the layers l = 1..L + 1, up to theta, for given
+    patterns.
+    """
     pulls = []
     for l in reversed(range(net.L + 1)):
         pulls.append(q * patterns[l])
@@ -173,16 +207,20 @@ def _pulls(net, patterns, q):
 
 
 def sparse_suprema(g, sparsities):
-    """sup |g . a| over unit vectors a with at most s nonzero entries, (..., len(sparsities)): exact; g: (..., m)."""
+    """sup |g . a| over unit vectors a with at most s nonzero entries, (..., len(sparsities)):
+    exact; g: (..., m).
+    """
     squares = g.square().sort(dim=-1, descending=True).values.cumsum(-1)
     return squares[..., [s - 1 for s in sparsities]].sqrt()
 
 
 def linear_complexities(net, x, signs):
-    """||sum_i xi_i df(x_i)/dW_l||_F / n of every layer, (draws, L + 1), for the rows xi of signs (draws, n).
+    """||sum_i xi_i df(x_i)/dW_l||_F / n of every layer, (draws, L + 1), for the rows xi of signs
+    (draws, n).
 
-    tau times the sum over layers, averaged over xi, is the linear part I_2 of the Rademacher complexity of the
-    tau-neighbourhood. The square is xi^T G xi with G of `net.grams`. Source: Frei et al. 2019, Appendix A.2.
+    tau times the sum over layers, averaged over xi, is the linear part I_2 of the Rademacher
+    complexity of the tau-neighbourhood. The square is xi^T G xi with G of `net.grams`. Source: Frei
+    et al. 2019, Appendix A.2.
     """
     squares = ((signs @ net.grams(x)) * signs).sum(-1).clamp(min=0)
     return squares.sqrt().mT / signs.shape[-1]
