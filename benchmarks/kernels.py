@@ -9,7 +9,7 @@ import torch
 from harness import Comparison, JaxPeer, main
 
 from overparam.bounds.arora2019 import complexity
-from overparam.theory.kernels import leaky_ntk, relu_gram
+from overparam.theory.infinite_width_kernels import leaky_ntk, relu_gram
 
 N, P, DEPTH, ALPHA = 2000, 20, 5, -1.0
 

@@ -26,7 +26,7 @@ from overparam import plots
 from overparam.bounds.arora2019 import complexity
 from overparam.models.leaky import LeakyMLP
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.theory.kernels import leaky_ntk, relu_gram
+from overparam.theory.infinite_width_kernels import leaky_ntk, relu_gram
 from overparam.training import SquaredLoss, gradient_descent
 from overparam.training.precision import fast_products
 

@@ -18,7 +18,8 @@ import overparam
 
 from . import paths
 
-PACKAGE = Path(overparam.__file__).resolve().parent
+LIBRARY = Path(overparam.__file__).resolve().parent.parent
+PACKAGES = ("overparam", "errata")  # of it, those that pages compute with
 VALUES = Path(__file__).with_name(
     "values.py"
 )  # of this package, the module that decides the values of a record
@@ -106,8 +107,11 @@ def state(notebook):
     while they are read.
     """
     registered = notebook.parent.glob("*.toml")
-    package = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
-    files = sorted([notebook, VALUES, *registered, *package])
+    files = [notebook, VALUES, *registered]
+    for package in PACKAGES:
+        folder = LIBRARY / package
+        files += [*folder.rglob("*.py"), *folder.rglob("*.toml")]
+    files.sort()
     return _digest(f"{file} {file.stat().st_ctime_ns} {file.stat().st_ino}" for file in files)
 
 
@@ -147,13 +151,13 @@ def _imports(code, package):
             base = resolve_name("." * node.level + (node.module or ""), package)
             names.update(f"{base}.{alias.name}" for alias in node.names)
     outer = {".".join(name.split(".")[:k]) for name in names for k in range(1, name.count(".") + 2)}
-    return {name for name in outer if name.split(".")[0] == PACKAGE.name and _file(name)}
+    return {name for name in outer if name.split(".")[0] in PACKAGES and _file(name)}
 
 
 @cache
 def _file(name):
     """The file of a module of the library, or None."""
-    place = PACKAGE.parent.joinpath(*name.split("."))
+    place = LIBRARY.joinpath(*name.split("."))
     files = [place.with_suffix(".py"), place / "__init__.py"]
     return next(filter(Path.is_file, files), None)
 
@@ -190,5 +194,7 @@ def _stripped(source):
 @cache
 def _data_sets():
     """{name: what the registry says of a data set}."""
-    tables = tomllib.loads((PACKAGE / "data" / "registry.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(
+        (LIBRARY / "overparam" / "data" / "registry.toml").read_text(encoding="utf-8")
+    )
     return {name: json.dumps(table, sort_keys=True) for name, table in tables.items()}

@@ -1,7 +1,7 @@
 """Networks, training loops, kernels and bounds of five papers on overparameterized neural networks.
 
 models, training, theory, bounds, data and plots each import on their own:
-`from overparam.theory.kernels import relu_gram`. Nothing here knows of claims, verdicts or
+`from overparam.theory.infinite_width_kernels import relu_gram`. Nothing here knows of claims, verdicts or
 notebooks.
 """
 

@@ -86,7 +86,11 @@ def library(path, tmp_path, monkeypatch):
     (package / "data").mkdir(parents=True)
     (package / "data" / "registry.toml").touch()
     (package / "__init__.py").touch()
-    monkeypatch.setattr(fingerprints, "PACKAGE", package)
+    texts = tmp_path / "lib" / "errata"
+    texts.mkdir()
+    (texts / "__init__.py").touch()
+    (texts / "of_texts.py").write_text("from overparam.two import f")
+    monkeypatch.setattr(fingerprints, "LIBRARY", tmp_path / "lib")
     notebook(path, "from overparam import one")
 
     def made(**modules):
@@ -113,6 +117,7 @@ F = "X = 1\n\n\ndef f():\n    return X\n"
         "from overparam.two import f",
         "def f():\n    from .two import f",
         "from .three import x",
+        "from errata.of_texts import f",
     ],
 )
 def test_a_module_counts_however_it_is_imported(library, code):
@@ -132,7 +137,8 @@ def test_a_module_counts_however_it_is_imported(library, code):
 def test_no_module_of_the_library_imports_by_name():
     """The fingerprint would not see it."""
     text = "\n".join(
-        file.read_text(encoding="utf-8") for file in fingerprints.PACKAGE.rglob("*.py")
+        file.read_text(encoding="utf-8")
+        for file in (fingerprints.LIBRARY / "overparam").rglob("*.py")
     )
     assert [word for word in ("import_module", "__import__", "globals()") if word in text] == []
 

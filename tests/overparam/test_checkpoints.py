@@ -22,12 +22,7 @@ from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.training import (
-    Checkpoint,
-    SquaredLoss,
-    gradient_descent,
-    stochastic_gradient_descent,
-)
+from overparam.training import Checkpoint, Epochs, SquaredLoss, gradient_descent
 from overparam.training import checkpoints as module
 
 X = torch.nn.functional.normalize(
@@ -118,9 +113,8 @@ def test_an_interrupt_within_an_epoch_loses_no_batch(tmp_path):
 
     def run(checkpoint):
         net = Net(6, 30, 0.5, seeds=[0])
-        return stochastic_gradient_descent(
-            net, X, LOSS, 0.01, 2, batch=5, seed=0, checkpoint=checkpoint, batched=False
-        )
+        options = {"batches": Epochs(5, seed=0), "checkpoint": checkpoint, "batched": False}
+        return gradient_descent(net, X, LOSS, 0.01, 2, **options)
 
     with pytest.raises(KeyboardInterrupt):
         run(Checkpoint(tmp_path / "net"))

@@ -16,8 +16,7 @@ from overparam.models.gated import GatedRuns, TabulatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.theory import kernels
-from overparam.training.descent import subset_descent
+from overparam.theory import infinite_width_kernels as kernels
 from overparam.training.losses import ExponentialExcess
 
 GPU = torch.device("cuda:0")
@@ -125,18 +124,14 @@ def test_descent(gpu, name, batched):
 def test_batches_and_subsets(gpu):
     x, y = data(), torch.ones(N, 1, device=GPU)
     net = LeakyMLP(P, M, 1, 2, alphas=[0.0], seeds=[0], device=GPU)
-    sgd = training.stochastic_gradient_descent
-    assert sgd(
-        net, x, training.SquaredLoss(y, "sum"), 0.1, 1, batch=2, seed=0, **FREE
-    ).loss.shape == (1, 2)
-    table = TabulatedRuns("grelu", x, M, 2, seeds=[0])
-    assert sgd(
-        table, table.rows(), training.RegressionLoss(y), 0.1, 1, batch=2, seed=0, **FREE
-    ).loss.shape == (1, 2)
+    epochs, loss = {"batches": training.Epochs(2, seed=0), **FREE}, training.SquaredLoss(y, "sum")
+    descent = training.gradient_descent
+    assert descent(net, x, loss, 0.1, 1, **epochs).loss.shape == (1, 2)
+    table, regression = TabulatedRuns("grelu", x, M, 2, seeds=[0]), training.RegressionLoss(y)
+    assert descent(table, table.rows(), regression, 0.1, 1, **epochs).loss.shape == (1, 2)
     net = ReLURuns(P, M, 1, 2, seeds=[0, 1], dtype=torch.float32, device=GPU)
-    assert subset_descent(
-        net, x, training.SquaredLoss(y, "sum"), 0.1, 2, batch=2, seed=0
-    ).shape == (2, 3)
+    subsets = {"batches": training.Subsets(2, seed=0), **FREE}
+    assert descent(net, x, loss, 0.1, 2, **subsets).loss.shape == (2, 3)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import torch
 from overparam.errors import ParameterError
 from overparam.models.gated import GatedRuns
 from overparam.theory import equivalent_relu
-from overparam.theory.finite_kernels import initial_lambda_max
+from overparam.theory.finite_width_kernels import initial_lambda_max
 from overparam.training import RegressionLoss
 
 

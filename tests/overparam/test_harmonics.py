@@ -10,7 +10,7 @@ from overparam.bounds.arora2019 import thm61_sharp_const
 from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.theory.harmonics import relu_norm, relu_profile, zonal_coefficients
-from overparam.theory.kernels import relu_gram
+from overparam.theory.infinite_width_kernels import relu_gram
 
 
 @pytest.mark.parametrize("d", [2, 3, 7, 40])

@@ -10,7 +10,7 @@ from scipy import integrate
 from overparam.bounds import allenzhu2019 as bounds
 from overparam.data import load
 from overparam.errors import ParameterError
-from overparam.experiments import allenzhu2019 as start
+from overparam.data.near_points import near_pair
 from overparam.models.deep_relu import ReLUNet
 from overparam.theory.perturbation import products
 
@@ -18,7 +18,7 @@ X = load("sphere", n_train=3, n_test=0, d=4, transform="unit_bias", seed=3)
 
 
 def test_near_pairs_have_their_distance_and_the_rest_keeps_away():
-    x, y = start.near_pair(8, 6, 0.3, seed=2)
+    x, y = near_pair(8, 6, 0.3, seed=2)
     distances = torch.cdist(x, x) + 9 * torch.eye(8)
     assert distances[0, 1].item() == pytest.approx(0.3)
     assert distances.min().item() == pytest.approx(0.3)
@@ -26,7 +26,7 @@ def test_near_pairs_have_their_distance_and_the_rest_keeps_away():
     assert (x[:, -1] == 0.5**0.5).all()
     assert y[0] == -y[1]
     with pytest.raises(ParameterError, match="do not keep"):
-        start.near_pair(30, 3, 0.8, seed=0)
+        near_pair(30, 3, 0.8, seed=0)
 
 
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 0.7, 1.0])

@@ -9,7 +9,7 @@ import torch
 
 from overparam.errors import ParameterError
 from overparam.models.leaky import LeakyMLP
-from overparam.theory import kernels
+from overparam.theory import infinite_width_kernels as kernels
 
 
 def sphere(n, d, seed=0):

@@ -8,15 +8,14 @@ import torch
 
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.models.leaky import LeakyMLP
-from overparam.theory.finite_kernels import layer_grams
 from overparam.training import (
     CrossEntropyLoss,
+    Epochs,
     ExponentialExcess,
     SquaredLoss,
     gradient_descent,
-    stochastic_gradient_descent,
 )
-from overparam.training.descent import epoch_order
+from overparam.training.batches import epoch_order
 
 N, P, M, L = 7, 4, 6, 3
 ALPHAS = [-1.0, 0.0, 0.5]
@@ -38,25 +37,6 @@ def by_hand(net, run, W, x):
         g = h @ w.T
         h = torch.where(g >= 0, g, alpha * g) / norm
     return h @ net.B[run].T
-
-
-@pytest.mark.parametrize("run", range(3))
-def test_gram_and_sensitivities_are_autograds(run):
-    net, x = net_of(), inputs()
-    W = [w.clone().requires_grad_() for w in net.W[run]]
-    outputs = by_hand(net, run, W, x)[:, 0]
-    grads = [torch.autograd.grad(f, W, retain_graph=True) for f in outputs]
-    descent = net.descent(x, run)
-    torch.testing.assert_close(descent.forward()[:, 0], outputs.detach())
-    torch.testing.assert_close(descent.predict(x)[:, 0], outputs.detach())
-    for l, gram in enumerate(layer_grams(descent)):
-        rows = torch.stack([g[l].flatten() for g in grads])
-        torch.testing.assert_close(gram, rows @ rows.T)
-    rows = descent.sensitivities(torch.full((N, 1), 2.0, dtype=torch.float64))
-    for l, (z, h) in enumerate(zip(rows, descent.inputs_of_layers(), strict=True)):
-        torch.testing.assert_close(
-            torch.einsum("im,ik->imk", z, h), torch.stack([2 * g[l] for g in grads])
-        )
 
 
 @pytest.mark.parametrize("batched", [True, False])
@@ -127,9 +107,8 @@ def test_stochastic_descent_is_autograds(make, batched):
         else torch.linspace(-1, 1, N * d).double().reshape(N, d)
     )
     log = {"f": lambda run: run.predict(x)}
-    history = stochastic_gradient_descent(
-        net, x, make(y), eta, epochs, batch=batch, seed=5, log=log, batched=batched
-    )
+    options = {"batches": Epochs(batch, seed=5), "log": log, "batched": batched}
+    history = gradient_descent(net, x, make(y), eta, epochs, **options)
     for run in range(3):
         W = [w.clone().requires_grad_() for w in net.W[run]]
         losses = [reference(make, by_hand(net, run, W, x), y)]
@@ -172,21 +151,26 @@ def test_exponential_loss_is_autograds(runs_axis):
 
 def test_bad_batches_are_refused():
     loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
-    for wrong in ({"batch": N + 1}, {"batch": 0}):
+    for batch in (N + 1, 0):
         with pytest.raises(ParameterError, match="batch"):
-            stochastic_gradient_descent(net_of(), inputs(), loss, 0.1, 1, seed=0, **wrong)
+            gradient_descent(net_of(), inputs(), loss, 0.1, 1, batches=Epochs(batch, seed=0))
+    with pytest.raises(ParameterError, match="epochs must be at least 1"):
+        gradient_descent(net_of(), inputs(), loss, 0.1, 0, batches=Epochs(2, seed=0))
+    log = {"f": lambda run: run.forward()}
     with pytest.raises(ParameterError, match="at must lie"):
-        stochastic_gradient_descent(net_of(), inputs(), loss, 0.1, 1, batch=2, seed=0, at=[2])
+        gradient_descent(
+            net_of(), inputs(), loss, 0.1, 1, batches=Epochs(2, seed=0), log=log, at=[2]
+        )
 
 
 def test_a_diverged_stochastic_training_is_an_error_unless_it_is_asked_for():
     loss = SquaredLoss(torch.ones(N, 1, dtype=torch.float64), "mean")
-    with pytest.raises(
-        TrainingDiverged, match=r"not finite after 30 epochs; lower eta \(1e\+100\)"
-    ):
-        stochastic_gradient_descent(net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0)
-    history = stochastic_gradient_descent(
-        net_of(), inputs(), loss, 1e100, 30, batch=3, seed=0, allow_divergence=True
+    batches = Epochs(3, seed=0)
+    message = r"run 0: the loss is not finite at epoch \d+; lower eta \(now 1e\+100\)"
+    with pytest.raises(TrainingDiverged, match=message):
+        gradient_descent(net_of(), inputs(), loss, 1e100, 30, batches=batches)
+    history = gradient_descent(
+        net_of(), inputs(), loss, 1e100, 30, batches=batches, allow_divergence=True
     )
     assert history.diverged.all()
 
@@ -205,8 +189,8 @@ def test_keeping_the_first_layer_changes_no_number(batched):
             "f": lambda run, inputs=inputs: run.predict(inputs),
             "W1": lambda run: run.weights[0],
         }
-        options = {"batch": 4, "seed": 2, "log": log, "batched": batched}
-        histories.append(stochastic_gradient_descent(net, inputs, loss, 0.1, 5, **options))
+        options = {"batches": Epochs(4, seed=2), "log": log, "batched": batched}
+        histories.append(gradient_descent(net, inputs, loss, 0.1, 5, **options))
     expected, direct = histories
     np.testing.assert_allclose(direct.loss, expected.loss, rtol=1e-11)
     for name in ("f", "W1"):

@@ -11,28 +11,22 @@ import torch
 from overparam.bounds import frei2019, noy2021
 from overparam.models.gated import GatedRuns
 from overparam.models.residual import ResidualReLU
-from overparam.theory.kernels import gated_ntk, leaky_ntk, residual_ntk
+from overparam.theory.finite_width_kernels import layer_kernels, tangent_kernel
+from overparam.theory.infinite_width_kernels import gated_ntk, leaky_ntk, residual_ntk
 
 
 def inputs(n=6, d=5, seed=0):
     return torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def gram(rows, below):
-    """Sum over the layers of (<h_i, h_j>) (<z_i, z_j>)."""
-    return sum((h @ h.mT) * (z @ z.mT) for h, z in zip(below, rows, strict=True))
-
-
 def residual_gram(m, L, theta, x, seed):
     net = ResidualReLU(x.shape[1], m, L, theta, seed=seed)
-    activations, patterns = net.forward(x)
-    return gram(net.sensitivities(patterns), [x, *activations[:-1]]) / m
+    return layer_kernels(net.factors(x)).sum(0) / m
 
 
 def gated_gram(kind, m, L, x, seed):
     descent = GatedRuns(kind, x.shape[1], m, L, seeds=[seed]).descent(x, 0)
-    rows = descent.sensitivities(x.new_ones(len(x), 1))
-    return gram(rows, descent.h[:-1]) * x.shape[1] / m**2
+    return tangent_kernel(descent) * x.shape[1] / m**2
 
 
 def error(make, expected, m, seeds=4):

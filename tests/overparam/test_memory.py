@@ -11,8 +11,8 @@ import torch
 from overparam import memory, settings
 from overparam.errors import MemoryExceeded
 from overparam.models.two_layer import TwoLayerReLU
-from overparam.theory.kernels import leaky_ntk, relu_cross_gram, relu_gram
-from overparam.training import SquaredLoss, descent, gradient_descent
+from overparam.theory.infinite_width_kernels import leaky_ntk, relu_cross_gram, relu_gram
+from overparam.training import SquaredLoss, descent, gradient_descent, parallel
 
 
 def test_without_a_limit_three_quarters_of_the_free_memory_may_be_used(monkeypatch):
@@ -63,7 +63,7 @@ def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
     assert each > 4 * 60 * 2000  # the pre-activations at least
     expected = gradient_descent(net, x, loss, 0.1, 5).loss
     going, most, lock = set(), [], threading.Lock()
-    original = descent._descend
+    original = descent._Training.run
 
     def watched(*args):
         with lock:
@@ -74,7 +74,7 @@ def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
             going.discard(args[1])
         return result
 
-    monkeypatch.setattr(descent, "_descend", watched)
+    monkeypatch.setattr(descent._Training, "run", watched)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     counts = []
     monkeypatch.setattr(torch, "set_num_threads", counts.append)
@@ -96,5 +96,5 @@ def test_no_more_runs_go_at_a_time_than_fit(monkeypatch):
 def test_small_runs_are_not_measured_and_shapes_have_no_size(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda device="cpu": 0)
     net, x, _ = training(n=10, m=100)
-    assert descent._division(net, x)[2] == 0
+    assert parallel.bytes_of_a_run(net, x) == 0
     memory.require(10**12, "a tensor without content", "meta")

@@ -14,7 +14,7 @@ from overparam.models.modules import LeakyUnit
 from overparam.models.sequence import LeakyLSTM, LeakyViT
 from overparam.training import Checkpoint, Recipe
 from overparam.training.autograd import train
-from overparam.training.descent import epoch_order
+from overparam.training.batches import epoch_order
 
 SMALL_VIT = {"size": 8, "dim": 6, "layers": 2, "heads": 2, "head_dim": 3, "mlp": 10, "head": 12}
 SMALL_CNN = {"size": 8, "width": 3, "hidden": 5}

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from overparam.theory.kernels import relu_gram
+from overparam.theory.infinite_width_kernels import relu_gram
 from overparam.theory.near_parallel import nearest_parallel, stable_relu_gram, turned
 
 

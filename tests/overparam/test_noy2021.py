@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from overparam.data import load
-from overparam.experiments import noy2021_depth
-from overparam.experiments import noy2021_subnetworks as parts
-from overparam.experiments.noy2021 import LEVELS, grid_function, sgemm, sharpness, ten_classes
+from overparam.data.regression import LEVELS, grid_function, sgemm, ten_classes
 from overparam.models.gated import GatedRuns
-from overparam.theory.finite_kernels import ntk_gram
+from overparam.theory import subnetworks as parts
+from overparam.theory.finite_width_kernels import full_tangent_kernel, sharpness
 
 N, D, OUT, M, DEPTH = 5, 6, 3, 40, 4
 KINDS = ("grelu", "relu")
@@ -30,7 +29,7 @@ def test_sharpness_is_the_exact_kernels_largest_eigenvalue_over_n(kind):
     for column, part in enumerate(data):
         run = GatedRuns(kind, 15, 12, 3, seeds=[3 + column]).descent(part.x_train, 0)
         run.forward()
-        exact = torch.linalg.eigvalsh(ntk_gram(run))[-1].item() / 20
+        exact = torch.linalg.eigvalsh(full_tangent_kernel(run))[-1].item() / 20
         assert found[column] == pytest.approx(exact, rel=1e-2)
 
 
@@ -114,7 +113,7 @@ def test_layers_are_those_of_the_opened_net(kind):
     x, net = unit_inputs(6, 5), GatedRuns(kind, 5, 30, 3, seeds=[3, 4])
     run = net.descent(x, 1)
     run.forward()
-    found = list(noy2021_depth.layers(net, x, 1))
+    found = list(net.layers_at_start(x, 1))
     assert len(found) == 4
     for k, (h, gate) in enumerate(found):
         torch.testing.assert_close(h, run.h[k])

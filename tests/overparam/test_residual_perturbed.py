@@ -11,6 +11,7 @@ import torch
 from overparam.bounds import frei2019
 from overparam.bounds.allenzhu2019 import backward_sparse_limit
 from overparam.data import load
+from overparam.data.near_points import partners
 from overparam.errors import ParameterError
 from overparam.models.residual import ResidualReLU, theta_of
 from overparam.theory.perturbation import residual as near
@@ -32,7 +33,7 @@ def inputs(n=6, seed=1):
 
 def test_partners_are_on_the_sphere_at_the_distances():
     x, distances = inputs(), torch.tensor([1e-3, 0.1, 0.5, 1.0, 1.9, 2.0], dtype=torch.float64)
-    others = near.partners(x, distances, seed=0)
+    others = partners(x, distances, seed=0)
     torch.testing.assert_close(others.norm(dim=1), torch.ones(6, dtype=torch.float64))
     torch.testing.assert_close((x - others).norm(dim=1), distances)
 
@@ -145,9 +146,11 @@ def farthest(net, x):
     total = 0
     for l in reversed(range(net.L + 1)):
         J_z = J * patterns[l][0]
-        total += (net.theta if net.skips(l) else 1) * inputs[l].norm() * torch.linalg.norm(J_z, 2)
+        total += (
+            (net.theta if net.skips(l + 1) else 1) * inputs[l].norm() * torch.linalg.norm(J_z, 2)
+        )
         if l:
-            J = (J if net.skips(l) else 0) + (net.theta if net.skips(l) else 1) * J_z @ net.W[l].mT
+            J = net.joined(l + 1, J, J_z @ net.W[l].mT)
     return total
 
 
@@ -227,8 +230,12 @@ def _from_layer(net, h, l):
     """f where layer l + 1, from 0, gives h."""
     for k in range(l + 1, net.L + 1):
         update = (h @ net.W[k]).clamp(min=0)
-        h = h + net.theta * update if net.skips(k) else update
+        h = net.joined(k + 1, h, update)
     return (h @ net.v).sum()
+
+
+def norms(factors):
+    return torch.stack([(z.T @ h).norm() for h, z in factors])
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -237,9 +244,7 @@ def test_complexities_of_many_signs_are_the_norms_of_their_gradients(rule):
     signs = torch.tensor(
         [[1.0, -1, -1, 1, 1, -1], [1, 1, 1, 1, 1, 1], [-1, 1, 1, 1, -1, -1]], dtype=torch.float64
     )
-    expected = (
-        torch.stack([torch.stack([g.norm() for g in net.gradients(x, xi)]) for xi in signs]) / 6
-    )
+    expected = torch.stack([norms(net.factors(x, xi)) for xi in signs]) / 6
     torch.testing.assert_close(near.linear_complexities(net, x, signs), expected)
 
 

@@ -8,8 +8,8 @@ from overparam.data import load
 from overparam.errors import ParameterError
 from overparam.models.deep_relu import ReLURuns
 from overparam.theory import fits
-from overparam.training import Checkpoint, SquaredLoss, gradient_descent
-from overparam.training.descent import subset, subset_descent
+from overparam.training import Checkpoint, SquaredLoss, Subsets, gradient_descent
+from overparam.training.batches import subset
 
 DATA = load("sphere", n_train=6, n_test=0, d=4, transform="unit_bias", seed=0)
 Y = DATA.y_train[:, None]
@@ -22,7 +22,11 @@ def nets(depth=2, m=8):
 @pytest.mark.parametrize("batch", [2, 6])
 def test_subset_descent_takes_the_steps_of_masked_gradients(batch):
     eta, steps, loss = [0.02, 0.01], 5, SquaredLoss(Y, "halfsum")
-    found = subset_descent(nets(), DATA.x_train, loss, eta, steps, batch=batch, seed=3)
+
+    def losses_on(subsets):
+        return gradient_descent(nets(), DATA.x_train, loss, eta, steps, batches=subsets).loss
+
+    found = losses_on(Subsets(batch, seed=3))
     for run in range(2):
         descent, losses = nets().descent(DATA.x_train, run), []
         for step in range(steps + 1):
@@ -35,8 +39,7 @@ def test_subset_descent_takes_the_steps_of_masked_gradients(batch):
     if batch == 6:
         whole = gradient_descent(nets(), DATA.x_train, loss, eta, steps).loss
         torch.testing.assert_close(found, whole)
-    few = subset_descent(nets(), DATA.x_train, loss, eta, steps, batch=batch, seed=3, at=[0, 4])
-    assert torch.equal(few, found[:, [0, 4]])
+    assert torch.equal(losses_on(Subsets(batch, seed=3, at=(0, 4))), found[:, [0, 4]])
 
 
 def test_subsets_are_uniform_and_a_function_of_the_step():
@@ -51,9 +54,8 @@ def test_subset_descent_resumes_to_the_bit(tmp_path):
     loss, saved = SquaredLoss(Y, "halfsum"), Checkpoint(tmp_path / "sgd", every=0.0)
 
     def run(checkpoint):
-        return subset_descent(
-            nets(), DATA.x_train, loss, 0.02, 8, batch=2, seed=0, checkpoint=checkpoint
-        )
+        options = {"batches": Subsets(2, seed=0), "checkpoint": checkpoint}
+        return gradient_descent(nets(), DATA.x_train, loss, 0.02, 8, **options).loss
 
     whole = run(None)
 
@@ -72,12 +74,11 @@ def test_subset_descent_resumes_to_the_bit(tmp_path):
 
 
 def test_bad_batches_are_refused():
-    with pytest.raises(ParameterError, match="batch at most 6"):
-        subset_descent(nets(), DATA.x_train, SquaredLoss(Y, "halfsum"), 0.1, 3, batch=7, seed=0)
+    loss = SquaredLoss(Y, "halfsum")
+    with pytest.raises(ParameterError, match=r"batch must lie in 1..6"):
+        gradient_descent(nets(), DATA.x_train, loss, 0.1, 3, batches=Subsets(7, seed=0))
     with pytest.raises(ParameterError, match="at must lie"):
-        subset_descent(
-            nets(), DATA.x_train, SquaredLoss(Y, "halfsum"), 0.1, 3, batch=2, seed=0, at=[5]
-        )
+        gradient_descent(nets(), DATA.x_train, loss, 0.1, 3, batches=Subsets(2, seed=0, at=(5,)))
 
 
 def test_rates_of_exact_curves():

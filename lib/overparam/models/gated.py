@@ -1,5 +1,6 @@
-"""GReLU nets, whose gates a frozen random net sets once and for all, and their ReLU twins (Noy et
-al. 2021).
+"""GReLU nets, whose gates a frozen random net sets once and for all, and their ReLU twins.
+
+Source: Noy et al. 2021.
 """
 
 import copy
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 
 from ..errors import ParameterError
-from ..norms import spectral_norm
+from .open_run import OpenRun
 
 _BLOCK = 2**23  # entries that are drawn at a time
 _ROWS = 4096  # inputs of a table that are handled at once outside training
@@ -18,10 +19,10 @@ class GatedRuns:
     """y = B D_L W_L .. D_1 W_1 D_0 C x for R runs; only W_1, .., W_L are trained, no biases.
 
     kind "grelu": D_k holds the signs of z_k, with z_0 = [C x]^+ and z_k = [Psi_k z_{k-1}]^+, which
-    never change.
-    kind "relu": D_k holds the signs of the net's own pre-activations. D_0 is the same in both.
-    W_k, Psi_k ~ N(0, 2/m), C ~ N(0, 2/d_x), B ~ N(0, 2/d_y), entry by entry. L counts the trained m
-    x m matrices. seeds: one per run; runs with the same seed share all draws, whatever their kind.
+    never change. kind "relu": D_k holds the signs of the net's own pre-activations. D_0 is the same
+    in both. W_k, Psi_k ~ N(0, 2/m), C ~ N(0, 2/d_x), B ~ N(0, 2/d_y), entry by entry. L counts the
+    trained m x m matrices.
+    seeds: one per run; runs with the same seed share all draws, whatever their kind.
     psi_rank: Psi_k = U_k V_k of this rank, entries of U_k ~ N(0, 1/rank), of V_k ~ N(0, 2/m).
     draw_on: "cpu", where all devices see the same draws, or "device": on a GPU, where widths of
     10^4 and more take seconds instead of minutes.
@@ -40,38 +41,36 @@ class GatedRuns:
         if draw_on not in ("cpu", "device"):
             raise ParameterError(f"draw_on must be cpu or device, not {draw_on!r}")
         self.kind, self.d_x, self.m, self.L, self.d_y = kind, d_x, m, L, d_y
-        self.seeds = list(seeds)
-        self.runs = len(seeds)
-        self.psi_rank = psi_rank
-        self.draw_on = draw_on
+        self.seeds, self.runs = list(seeds), len(seeds)
+        self.psi_rank, self.draw_on = psi_rank, draw_on
         self._weights = self._psi = None
-        r = psi_rank or 1
+        rank = psi_rank or 1
         self._laws = {  # shape and variance of every matrix; the order is part of the seed
             "B": ((d_y, m), 2 / d_y),
             "C": ((m, d_x), 2 / d_x),
             "W": ((m, m), 2 / m),
             "Psi": ((m, m), 2 / m),
-            "U": ((m, r), 1 / r),
-            "V": ((r, m), 2 / m),
+            "U": ((m, rank), 1 / rank),
+            "V": ((rank, m), 2 / m),
         }
 
     def twin(self, kind):
         """The same nets with the other kind of gates: B, C and W_k(0) stay."""
-        return self._but(kind=kind)
+        return self._with(kind=kind)
 
     def with_weights(self, W):
         """The same nets starting from W: L tensors (m, m), or (R, m, m) for every run its own."""
-        return self._but(_weights=list(W))
+        return self._with(_weights=list(W))
 
     def with_psi(self, Psi):
-        """The same nets with gates set by other Psi: L tensors (m, m) or (R, m, m), or pairs (U, V)
-        for products U V.
+        """The same nets with gates set by other Psi: L tensors (m, m) or (R, m, m).
 
-        With Psi_k = W_k(0) of a ReLU net, its GReLU twin starts as that net (Section 4.1).
+        Or L pairs (U, V), for the products U V. With Psi_k = W_k(0) of a ReLU net, its GReLU twin
+        starts as that net (Section 4.1).
         """
-        return self._but(_psi=list(Psi))
+        return self._with(_psi=list(Psi))
 
-    def _but(self, **changes):
+    def _with(self, **changes):
         other = copy.copy(self)
         vars(other).update(changes)
         return other
@@ -79,14 +78,17 @@ class GatedRuns:
     @property
     def draws(self):
         """The first run that starts from the same matrices, of every run."""
-        own = self._weights is not None or self._psi is not None
-        return list(range(self.runs)) if own else [self.seeds.index(seed) for seed in self.seeds]
+        if self._weights is not None or self._psi is not None:
+            return list(range(self.runs))
+        return [self.seeds.index(seed) for seed in self.seeds]
 
     def descent(self, x, run=None):
-        """Open one run (int) or all (None) for training on x: (n, d_x), or (R, n, d_x) for one data
-        set per run.
-        """
+        """Open one run (int) or all (None) on x: (n, d_x), or (R, n, d_x), one data set per run."""
         return GatedDescent(self, run, x if run is None or x.ndim == 2 else x[run])
+
+    def like(self, x):
+        """A tensor of the dtype and on the device in which runs at inputs x are drawn."""
+        return x
 
     def outer(self, run, like):
         """B (d_y, m) and C (m, d_x) of one run, (R, d_y, m) and (R, m, d_x) of all."""
@@ -105,13 +107,34 @@ class GatedRuns:
         """The random Psi_k of one run as a matrix (m, m)."""
         return self._drawn("Psi", run, k, like)
 
+    def layers_at_start(self, x, run=0):
+        """Yields (h_k, D_k), k = 0..L, of a run: activations (n, m), open gates as booleans (n, m).
+
+        x: (n, d_x). Matrices are drawn and discarded, so that deep and wide nets fit: at most two
+        m x m matrices are alive at once.
+        """
+        _, C = self.outer(run, x)
+        h = z = (x @ C.T).clamp_(min=0)
+        yield h, h > 0
+        for k in range(1, self.L + 1):
+            h = h @ self.layer(run, k, x).T
+            if self.kind == "grelu":
+                z = self.psi_times(run, k, z).clamp_(min=0)
+                gate = z > 0
+                h = h.mul_(gate)
+            else:
+                h = h.clamp_(min=0)
+                gate = h > 0
+            yield h, gate
+
     def gates(self, run, h):
-        """D_1, .., D_L of the frozen net as 0/1 tensors like h = [C x]^+, (n, m), or (R, n, m) for
-        all runs.
+        """D_1, .., D_L of the frozen net as 0/1 tensors like h = [C x]^+.
+
+        h: (n, m) of one run, (R, n, m) of all (run None).
         """
         if run is None:
-            rows = [self.gates(r, h[r]) for r in range(self.runs)]
-            return [torch.stack(layer) for layer in zip(*rows, strict=True)]
+            of_runs = [self.gates(r, h[r]) for r in range(self.runs)]
+            return [torch.stack(layer) for layer in zip(*of_runs, strict=True)]
         found = []
         for k in range(1, self.L + 1):
             h = self.psi_times(run, k, h).clamp_(min=0)
@@ -137,26 +160,21 @@ class GatedRuns:
 
     def _drawn(self, part, run, k, like):
         if run is None:
-            drawn = {
-                seed: self._drawn(part, self.seeds.index(seed), k, like)
-                for seed in dict.fromkeys(self.seeds)
-            }
-            return torch.stack([drawn[seed] for seed in self.seeds])
+            of_seed = {}
+            for r, seed in enumerate(self.seeds):
+                if seed not in of_seed:
+                    of_seed[seed] = self._drawn(part, r, k, like)
+            return torch.stack([of_seed[seed] for seed in self.seeds])
         out = like.new_empty(self._laws[part][0])
         for rows, block in self._blocks(part, run, k, like):
             out[rows] = block
         return out
 
     def _blocks(self, part, run, k, like):
-        """(rows, entries of these rows) of a Gaussian matrix: a function of seed, part and layer
-        alone.
-        """
+        """(rows, entries of these rows) of a Gaussian matrix: of the seed, part and layer alone."""
         (height, width), variance = self._laws[part]
-        device = (
-            like.device
-            if self.draw_on == "device" and like.device.type == "cuda"
-            else torch.device("cpu")
-        )
+        on_device = self.draw_on == "device" and like.device.type == "cuda"
+        device = like.device if on_device else torch.device("cpu")
         stream = [self.seeds[run], list(self._laws).index(part), k]
         key = np.random.SeedSequence(stream).generate_state(1, np.uint64)
         generator = torch.Generator(device).manual_seed(int(key[0]) % 2**63)
@@ -173,9 +191,8 @@ def _gate_dtype(h):
     return h.dtype if h.device.type == "cpu" else torch.bool
 
 
-class GatedDescent:
-    """Forward, backward and update of W_1, .., W_L in preallocated buffers; leading run axis or
-    none.
+class GatedDescent(OpenRun):
+    """Forward, backward and update of W_1, .., W_L in preallocated buffers.
 
     Taking other inputs costs a GReLU net a pass through its Psi, drawn anew: for batches there is
     `TabulatedRuns`.
@@ -185,20 +202,16 @@ class GatedDescent:
 
     def __init__(self, net, run, x):
         self.net, self.run, self.kind = net, run, net.kind
-        self.B, self.C = net.outer(run, x)
-        self.W = [net.layer(run, k, x) for k in range(1, net.L + 1)]
-        self._elsewhere = (
-            None,
-            None,
-        )  # the last inputs of `predict` and what never changes at them
+        like = net.like(x)
+        self.B, self.C = net.outer(run, like)
+        self.W = [net.layer(run, k, like) for k in range(1, net.L + 1)]
+        self._elsewhere = None, None  # the last inputs of `predict` and what never changes there
         self.load(x)
         self.fixed = [self.B, self.C, net.kind]  # what the run is drawn as, beside its state
         self._mark = self._gate_counts()
 
     def load(self, x):
-        """Take other inputs (..., n, d_x), a batch of them say; buffers are kept where n stays the
-        same.
-        """
+        """Take other inputs (..., n, d_x), a batch of them say; buffers are kept where n stays."""
         self.x = x
         h, gates = self._frozen(x)
         if not hasattr(self, "back") or self.back.shape != h.shape:
@@ -209,10 +222,9 @@ class GatedDescent:
     def _allocate(self, h):
         self.h = [h, *(torch.empty_like(h) for _ in self.W)]
         self.delta, self.back = torch.empty_like(h), torch.empty_like(h)
+        self.gates = None
         if self.kind == "relu":
             self.gates = [torch.empty_like(h, dtype=_gate_dtype(h)) for _ in self.W]
-        else:
-            self.gates = None
 
     def _frozen(self, x):
         """What never changes at inputs x: h_0 and, for GReLU, the gates; None for ReLU."""
@@ -225,8 +237,9 @@ class GatedDescent:
         return self._elsewhere[1]
 
     def at(self, W):
-        """The same net at the same inputs with weights W = [W_1, .., W_L]; a ReLU net finds its own
-        gates.
+        """The same net at the same inputs with weights W = [W_1, .., W_L].
+
+        A ReLU net finds its own gates.
         """
         other = copy.copy(self)
         other.W, gates = list(W), self.gates
@@ -239,7 +252,10 @@ class GatedDescent:
     @property
     def state(self):
         """The weights, and a mark of the gates, so that no checkpoint fits a net with others."""
-        return {"mark": self._mark, **{f"W{k + 1}": W for k, W in enumerate(self.W)}}
+        found = {"mark": self._mark}
+        for k, W in enumerate(self.W, 1):
+            found[f"W{k}"] = W
+        return found
 
     def _gate_counts(self):
         if self.kind == "relu":
@@ -260,39 +276,37 @@ class GatedDescent:
         return self.h[-1] @ self.B.mT
 
     def descend(self, v):
-        """Move the weights by -sum_i v_i . dy_i/dW, in place; v (..., n, d_y). To be called after
-        `forward`.
-        """
+        """Move the weights by -sum_i v_i . dy_i/dW, in place; v (..., n, d_y). After `forward`."""
         delta, back = torch.matmul(v, self.B, out=self.delta), self.back
         for k in reversed(range(len(self.W))):
             delta.mul_(self.gates[k])
+            W = self.W[k]
             if k:
-                torch.matmul(delta, self.W[k], out=back)
-            (self.W[k].addmm_ if delta.ndim == 2 else self.W[k].baddbmm_)(
-                delta.mT, self.h[k], alpha=-1
-            )
+                torch.matmul(delta, W, out=back)
+            (W.addmm_ if delta.ndim == 2 else W.baddbmm_)(delta.mT, self.h[k], alpha=-1)
             delta, back = back, delta
         self._current = False
 
-    def inputs_of_layers(self):
-        """[h_0, .., h_{L-1}], each (..., n, m), at the current weights. After `forward`."""
-        return self.h[:-1]
+    def factors(self, v):
+        """[(h_{k-1}, z_k)], k = 1..L, as `OpenRun` says, at the current weights; v (..., n, d_y).
 
-    def sensitivities(self, v):
-        """[Z_1, .., Z_L], each (..., n, m), with v_i . dy_i/dW_k = Z_{k,i} h_{k-1,i}^T; v (..., n,
-        d_y).
-
-        At the current weights. Z_{k,i} = F_{k+1}^T v_i. Source: Noy et al. 2021, eqs. (9), (10).
+        z_{k,i} = F_{k+1}^T v_i. Source: Noy et al. 2021, eqs. (9), (10).
         """
         self.forward()
         rows = [(v @ self.B).mul_(self.gates[-1])]
         for W, gate in zip(reversed(self.W[1:]), reversed(self.gates[:-1]), strict=True):
             rows.append((rows[-1] @ W).mul_(gate))
-        return rows[::-1]
+        return list(zip(self.h[:-1], reversed(rows), strict=True))
+
+    def changes(self):
+        """W_k - W_k(0), k = 1..L, one after the other; W_k(0) is drawn anew."""
+        for k, W in enumerate(self.W, 1):
+            yield self.net.layer(self.run, k, W).neg_().add_(W)
 
     def predict(self, x):
-        """Outputs (..., n, d_y) at other inputs x (n, d_x); a GReLU net draws its Psi anew for
-        their gates.
+        """Outputs (..., n, d_y) at other inputs x (n, d_x).
+
+        A GReLU net draws its Psi anew for their gates.
         """
         h, gates = self._frozen_elsewhere(x)
         for k, W in enumerate(self.W):
@@ -315,36 +329,27 @@ class GatedDescent:
         self.forward()
         return torch.stack([1 - gate.any(-2).double().mean(-1) for gate in self.gates], -1)
 
-    def change(self, k):
-        """W_{k+1} - W_{k+1}(0), (..., m, m); W_{k+1}(0) is drawn anew."""
-        return self.net.layer(self.run, k + 1, self.x).neg_().add_(self.W[k])
-
-    def distances(self, iterations=30):
-        """||W_k - W_k(0)||_2 of every layer by power iteration, (..., L), one layer at a time."""
-        return torch.stack(
-            [spectral_norm(self.change(k), iterations) for k in range(len(self.W))], -1
-        )
-
 
 class TabulatedRuns(GatedRuns):
-    """The nets of `GatedRuns` for stochastic gradient descent: inputs are row numbers of X =
-    `inputs` (N, d_x).
+    """The nets of `GatedRuns` for stochastic gradient descent: inputs are row numbers of a table.
 
-    `rows(first, last)` gives them, as a column of floats, for training and test inputs alike, which
-    all lie in X. A descent computes [C X]^+, (N, m), and of a GReLU net the gates of all rows as
-    bits, m L / 8 bytes a row, when it is opened. Source of the table: Noy et al. 2021, Section 4.4.
+    The table is X = `inputs` (N, d_x); `rows(first, last)` gives the numbers, as a column, for
+    training and test inputs alike, which all lie in X. A descent computes [C X]^+, (N, m), and of a
+    GReLU net the gates of all rows as bits, m L / 8 bytes a row, when it is opened.
+    Source of the table: Noy et al. 2021, Section 4.4.
     """
 
     def __init__(self, kind, inputs, m, L, d_y=1, **options):
         super().__init__(kind, inputs.shape[-1], m, L, d_y, **options)
         self.inputs = inputs
 
+    def like(self, x):
+        return self.inputs
+
     def rows(self, first=0, last=None):
-        """The inputs first..last - 1 of X as (last - first, 1)."""
+        """The numbers first..last - 1 of inputs of X, (last - first, 1)."""
         last = len(self.inputs) if last is None else last
-        return torch.arange(
-            first, last, dtype=self.inputs.dtype, device=self.inputs.device
-        ).unsqueeze(1)
+        return torch.arange(first, last, device=self.inputs.device).unsqueeze(1)
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) for training on the rows x (n, 1) of X."""
@@ -360,19 +365,19 @@ class TabulatedDescent(GatedDescent):
         h = (self.net.inputs @ self.C.mT).clamp_(min=0)
         if self.kind == "relu":
             return h, None
-        parts = [
-            [pack(gate) for gate in self.net.gates(self.run, part)] for part in h.split(_ROWS, -2)
-        ]
+        parts = []
+        for part in h.split(_ROWS, -2):
+            parts.append([pack(gate) for gate in self.net.gates(self.run, part)])
         return h, [torch.cat(layer, -2) for layer in zip(*parts, strict=True)]
 
     def _frozen(self, x):
         self.table = self.table or self._tabulate()
-        index, (h, packed) = x[:, 0].long(), self.table
+        index, (h, packed) = x[:, 0], self.table
         if packed is None:
             return h[..., index, :], None
-        return h[..., index, :], [
-            unpack(bits[..., index, :], self.net.m, _gate_dtype(h)) for bits in packed
-        ]
+        dtype = _gate_dtype(h)
+        gates = [unpack(bits[..., index, :], self.net.m, dtype) for bits in packed]
+        return h[..., index, :], gates
 
     _frozen_elsewhere = _frozen  # a table is read at no cost, and its rows need not be kept
 
@@ -387,14 +392,11 @@ class TabulatedDescent(GatedDescent):
 
 
 def pack(gates):
-    """Bits of booleans or 0/1 (..., m) as bytes (..., ceil(m / 8)), the lowest bit first, zeros at
-    the end.
-    """
+    """Bits of booleans or 0/1 (..., m) as bytes (..., ceil(m / 8)): lowest bit first."""
     padded = torch.nn.functional.pad(gates.to(torch.uint8), (0, -gates.shape[-1] % 8))
     grouped = padded.unflatten(-1, (-1, 8))
-    return (grouped << torch.arange(8, dtype=torch.uint8, device=gates.device)).sum(
-        -1, dtype=torch.uint8
-    )
+    shifts = torch.arange(8, dtype=torch.uint8, device=gates.device)
+    return (grouped << shifts).sum(-1, dtype=torch.uint8)
 
 
 def unpack(packed, m, dtype=torch.bool):

@@ -3,11 +3,11 @@
 import torch
 
 from ..errors import ParameterError
+from .open_run import OpenRun
 
 
 class TwoLayerReLU:
-    """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}, no
-    biases.
+    """f(x) = m^{-1/2} sum_r a_r relu(w_r . x), w_r(0) ~ N(0, kappa^2 I_d), a_r ~ unif{-1, 1}.
 
     d: input dimension; m: width; kappa: standard deviation of the initial weights, one value or a
     list of one per run; seeds: one per run, R in all; runs with the same seed share their draw, up
@@ -15,14 +15,13 @@ class TwoLayerReLU:
     antisym (ours, a control): neurons m/2.. copy the first half's weights with opposite signs a, so
     that f = 0.
     Weights are drawn in float64 on the CPU and then cast, so that every dtype and device sees the
-    same draw.
-    Neurons are sorted by the sign of a (their order is irrelevant): an update touches two
-    contiguous blocks.
+    same draw. Neurons are sorted by the sign of a (their order is irrelevant): an update touches
+    two contiguous blocks. There are no biases.
     Source: Arora et al. 2019, Section 3.1 and Appendix A.
 
     >>> net = TwoLayerReLU(3, 1000, 0.1, seeds=[0, 1])
-    >>> net.outputs(torch.eye(3)).shape, net.gram(torch.eye(3)).shape
-    (torch.Size([2, 3]), torch.Size([2, 3, 3]))
+    >>> net.outputs(torch.eye(3)).shape
+    torch.Size([2, 3])
     """
 
     def __init__(self, d, m, kappa, *, seeds, antisym=False, dtype=torch.float32, device="cpu"):
@@ -35,15 +34,11 @@ class TwoLayerReLU:
         pairs = list(zip(kappas, seeds, strict=True))
         unique = sorted(set(pairs))
         drawn = {seed: _draw(d, m, seed, antisym) for seed in set(seeds)}
-        self.W = torch.stack(
-            [(k * drawn[seed][0]).to(device, dtype) for k, seed in unique]
-        )  # (S, m, d)
-        self.a = torch.stack([drawn[seed][1].to(device, dtype) for _, seed in unique])  # (S, m)
+        W = [(scale * drawn[seed][0]).to(device, dtype) for scale, seed in unique]
+        a = [drawn[seed][1].to(device, dtype) for _, seed in unique]
+        self.W, self.a = torch.stack(W), torch.stack(a)  # (S, m, d), (S, m)
         self.draw = [unique.index(pair) for pair in pairs]  # run -> which of the S initial weights
-        self._basis = (
-            None,
-            None,
-        )  # the last inputs and their row space: runs on the same data share it
+        self._basis = None, None  # the last inputs and their row space, for all runs on them
 
     def outputs(self, x):
         """f(x), shape (R, n), at the initial weights."""
@@ -51,8 +46,7 @@ class TwoLayerReLU:
         return (torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5)[self.draw]
 
     def descent(self, x, run=None):
-        """Open one run (int) or all (None) for training on x (n, d), in whichever exact form costs
-        least.
+        """Open one run (int) or all (None) on x (n, d), in whichever exact form costs least.
 
         The weights move only inside the span of the data, of dimension r: train W Q (m x r) on X Q,
         or, where n < 2 r, the pre-activations W X^T (m x n) themselves, which need one product with
@@ -63,14 +57,8 @@ class TwoLayerReLU:
             self._basis = (x, row_space(x))
         basis = self._basis[1]
         if len(x) < 2 * basis.shape[1]:
-            return GramDescent(self.W[draw], self.a[draw], x)
-        return SpanDescent(self.W[draw], self.a[draw], x, basis)
-
-    def gram(self, x):
-        """H(0)_ij = <x_i, x_j> / m sum_r 1{w_r . x_i >= 0, w_r . x_j >= 0} of each draw, (S, n, n),
-        eq. (5).
-        """
-        return _gram(self.W @ x.T, x @ x.T)
+            return GramDescent(self.W[draw], self.a[draw], x, run)
+        return SpanDescent(self.W[draw], self.a[draw], x, basis, run)
 
 
 def _draw(d, m, seed, antisym):
@@ -86,67 +74,60 @@ def _draw(d, m, seed, antisym):
 
 
 def row_space(x):
-    """Orthonormal Q (d, r), float64, spanning the rows of x (n, d) up to 8 units in the last
-    place.
-    """
+    """Orthonormal Q (d, r) that spans the rows of x (n, d), up to 8 units in the last place."""
     _, s, vh = torch.linalg.svd(x.double(), full_matrices=False)
     rank = int((s > 8 * torch.finfo(x.dtype).eps * s[0]).sum())
     return vh[:rank].T.to(x.dtype).contiguous()
 
 
-def _gram(Z, inner):
-    active = (Z >= 0).to(inner)
-    return inner * (active.mT @ active) / Z.shape[-2]
+class _Descent(OpenRun):
+    """What both forms share: outputs and ReLU masks from the pre-activations `Z` (..., m, n)."""
 
+    flat = True
 
-class _Descent:
-    """What both forms share: outputs and ReLU masks from the pre-activations `self.Z` (..., m,
-    n).
-    """
-
-    def __init__(self, W, a, x):
-        self.W0, self.inputs = W, x
+    def __init__(self, W, a, x, run):
+        self.W0, self.inputs, self.run = W, x, run
         self.a, self.scale = a, W.shape[-2] ** -0.5
-        self.positive = int((a[..., 0, :] if a.ndim > 1 else a).gt(0).sum())
+        signs = a[..., 0, :] if a.ndim > 1 else a
+        self.positive = int(signs.gt(0).sum())
         self.fixed = [W, a]  # what the run is drawn as, beside its state
         self.Z = W.new_empty(*W.shape[:-1], len(x))
         self.initial = self.preactivations() > 0
 
     def forward(self):
-        """Outputs (..., n) at the current weights; leaves the 0/1 mask of active neurons in
-        `self.Z`.
-        """
+        """Outputs (..., n) at the current weights; leaves the 0/1 mask of active neurons in `Z`."""
         self.preactivations().clamp_(min=0)
         u = (self.a.unsqueeze(-2) @ self.Z).squeeze(-2) * self.scale
         self.Z.sign_()
         return u
 
-    def flipped(self):
-        """Share of the m x n activation patterns that differ from those at initialization, shape
-        (...).
+    def factors(self, v):
+        """[(x, z)] of the only layer, (n, d) and (..., n, m), as `OpenRun` says; v (..., n).
+
+        The tangent kernel is H(k), eq. (5) of Arora et al. 2019. After `forward`.
         """
+        z = self.Z * self.a.unsqueeze(-1) * v.unsqueeze(-2) * self.scale
+        return [(self.inputs, z.mT)]
+
+    def changes(self):
+        """W(k) - W(0), up to a rotation of the inputs, as `OpenRun` says."""
+        yield self.weight_change()
+
+    def flipped(self):
+        """Share of the m x n activation patterns that differ from those at the start, (...)."""
         return (self.preactivations().gt(0) != self.initial).double().mean((-2, -1))
 
-    def movement(self):
-        """(|W(k) - W(0)|_F, max_r |w_r(k) - w_r(0)|), shape (..., 2)."""
-        rows = self.weight_change().norm(dim=-1)
-        return torch.stack([rows.norm(dim=-1), rows.amax(-1)], -1)
-
     def near_zero(self):
-        """How many pre-activations could have changed sign, and how many did without being able to,
-        shape (..., 2).
+        """Share of the signs near enough to zero to change, and how many others did, (..., 2).
 
         With R = max_r |w_r(k) - w_r(0)|: the share of the m x n pairs with |w_r(0) . x_i| <= R,
-        which are the events A_ri of Arora et al. 2019, eq. (15), and the number of flipped pairs
-        outside them, zero but for rounding.
+        and the number of flipped pairs outside them, zero but for rounding.
+        Source: the events A_ri of Arora et al. 2019, eq. (15).
         """
-        near = (self.W0 @ self.inputs.T).abs() <= self.movement()[..., 1, None, None]
+        R = self.weight_change().norm(dim=-1).amax(-1)
+        near = (self.W0 @ self.inputs.T).abs() <= R[..., None, None]
         stray = (self.preactivations().gt(0) != self.initial) & ~near
         return torch.stack([near.double().mean((-2, -1)), stray.double().sum((-2, -1))], -1)
-
-    def gram(self):
-        """H(k), shape (..., n, n): that of `TwoLayerReLU.gram` at the current weights."""
-        return _gram(self.preactivations(), self.inputs @ self.inputs.T)
 
     def predict(self, x):
         """f(x) at the current weights for new inputs x (n', d), shape (..., n')."""
@@ -155,15 +136,13 @@ class _Descent:
 
 
 class SpanDescent(_Descent):
-    """The weights in coordinates of the data's span, W Q (..., m, r): products of m x n x r instead
-    of m x n x d.
-    """
+    """The weights in coordinates of the data's span, W Q (..., m, r): products are m x n x r."""
 
-    def __init__(self, W, a, x, basis):
+    def __init__(self, W, a, x, basis, run=None):
         self.x, self.basis = x @ basis, basis
         self.start = W @ basis
         self.W = self.start.clone()
-        super().__init__(W, a, x)
+        super().__init__(W, a, x, run)
 
     @property
     def state(self):
@@ -193,15 +172,13 @@ class SpanDescent(_Descent):
 
 
 class GramDescent(_Descent):
-    """W(k) X^T = W(0) X^T - m^{-1/2} S X X^T itself, S (..., m, n): one product m x n x n a
-    step.
-    """
+    """W(k) X^T = W(0) X^T - m^{-1/2} S X X^T, S (..., m, n): one product m x n x n a step."""
 
-    def __init__(self, W, a, x):
+    def __init__(self, W, a, x, run=None):
         self.inner = x @ x.T
         self.start = W @ x.T
         self.S = torch.zeros_like(self.start)
-        super().__init__(W, a, x)
+        super().__init__(W, a, x, run)
 
     @property
     def state(self):
@@ -228,9 +205,7 @@ class GramDescent(_Descent):
             self.S.addcmul_(self.Z.mul_(self.a.unsqueeze(-1)), v.unsqueeze(-2))
 
     def weight_change(self):
-        """A matrix (..., m, n) with the singular values of W(k) - W(0) and its row norms: -m^{-1/2}
-        S (X X^T)^{1/2}.
-        """
+        """-m^{-1/2} S (X X^T)^{1/2}, (..., m, n): singular values and row norms of W(k) - W(0)."""
         values, vectors = torch.linalg.eigh(self.inner.double())
         root = vectors * values.clamp(min=0).sqrt()
         return -self.scale * (self.S.double() @ root).to(self.S.dtype)

@@ -1,109 +1,128 @@
-"""The nets of five papers under one roof, each as its paper starts and trains it, and their tangent
-kernels.
+"""The nets of five papers under one roof, each as its paper starts and trains it.
 
-Arora: `TwoLayerReLU`, kappa = 1; L does not count (Arora et al. 2019, Section 3.1). Allen-Zhu:
-`ReLURuns`, W_1..W_L trained (Allen-Zhu et al. 2019, Section 2). Frei: `ResidualRuns`, branches of
-weight 1/L, W_1..W_{L+1} trained (Frei et al. 2019, Section 2). Noy: `GatedRuns("grelu")`, W_1..W_L
-trained (Noy et al. 2021, eq. (1)). Guo: `LeakyMLP` of slope alpha, W_1..W_L trained (Guo et al.
-2024, Algorithm 1). All have one output.
+All have one output. A width m enters the outputs of a paper's net by its own power, so that the
+tangent kernel grows like m^q.
 """
 
 import torch
 
-from ..models.deep_relu import ReLUNet, ReLURuns
+from ..models.deep_relu import ReLURuns
 from ..models.gated import GatedRuns
 from ..models.leaky import LeakyMLP
-from ..models.residual import ResidualReLU, ResidualRuns
+from ..models.residual import ResidualRuns
 from ..models.two_layer import TwoLayerReLU
-from .finite_kernels import layer_grams
-from .kernels import gated_ntk, leaky_ntk, relu_gram, residual_ntk
-
-PAPERS = {
-    "Arora": 0,
-    "Allen-Zhu": 1,
-    "Frei": 1,
-    "Noy": 2,
-    "Guo": 1,
-}  # q of a tangent kernel that grows like m^q
-_FLAT = ("Arora", "Frei")  # outputs (..., n), those of the others (..., n, 1)
+from .finite_width_kernels import tangent_kernel
+from .infinite_width_kernels import gated_ntk, leaky_ntk, relu_gram, residual_ntk
 
 
-def net_of(paper, x, m, L, seeds, *, alpha=-1.0, held_out=None, **options):
-    """Runs of width m for inputs x (n, p), in their dtype and on their device, one for each seed.
+class PaperNet:
+    """The net of one paper. q: its tangent kernel grows like m^q; flat: outputs are (..., n).
 
-    alpha: the slope of Guo's net. held_out: other inputs (n', p), which `outputs_at` will be asked
-    for. options: further ones of the net's class.
+    runs(x, m, L, seeds, held_out=None, **options) gives nets of width m and depth L for inputs x
+    (n, p), in their dtype and on their device, one for each seed. held_out: other inputs (n', p),
+    at which `outputs_at` will be asked for; options: further ones of the net's class.
+    limit_kernel(x, m, L) is the mean of `kernel_at_start` for m -> infinity in units of width m, so
+    times m^q, float64 (n, n); x: inputs (n, p) that are not 0.
 
-    >>> net_of("Noy", torch.eye(3), 8, 2, seeds=[0, 1]).descent(torch.eye(3)).forward().shape
+    >>> Noy().runs(torch.eye(3), 8, 2, seeds=[0, 1]).descent(torch.eye(3)).forward().shape
     torch.Size([2, 3, 1])
     """
-    p, own = x.shape[1], {"seeds": list(seeds), **options}
-    if paper == "Noy":
-        return GatedRuns("grelu", p, m, L, **own)
-    own |= {"dtype": x.dtype, "device": x.device}
-    if paper == "Arora":
-        return TwoLayerReLU(p, m, 1.0, **own)
-    if paper == "Allen-Zhu":
-        return ReLURuns(p, m, 1, L, held_out=held_out, **own)
-    if paper == "Frei":
-        return ResidualRuns(p, m, L, 1 / L, **own)
-    return LeakyMLP(p, m, 1, L, alphas=[alpha] * len(own["seeds"]), **own)
+
+    q = 1
+    flat = False
+
+    def targets(self, y):
+        """Labels (..., n) in the shape of the net's outputs."""
+        return y if self.flat else y.unsqueeze(-1)
+
+    def outputs_at(self, run, x):
+        """Outputs (..., n') of an open run at inputs x (n', p)."""
+        outputs = run.predict(x)
+        return outputs if self.flat else outputs[..., 0]
+
+    def kernel_at_start(self, x, m, L, seeds):
+        """Outputs (S, n) and tangent kernels (S, n, n) before training, float64, for each seed.
+
+        Source: Arora et al. 2019, eq. (5); Noy et al. 2021, eq. (6).
+        """
+        outputs, kernels = [], []
+        for seed in seeds:
+            run = self.runs(x, m, L, [seed]).descent(x, 0)
+            outputs.append(run.forward().reshape(-1))
+            kernels.append(tangent_kernel(run))
+        return torch.stack(outputs).double(), torch.stack(kernels).double()
 
 
-def targets_of(paper, y):
-    """Labels (..., n) in the shape of the net's outputs."""
-    return y if paper in _FLAT else y.unsqueeze(-1)
+class Arora(PaperNet):
+    """`TwoLayerReLU`, kappa = 1, for inputs of norm 1; L does not count.
 
-
-def outputs_at(paper, run, x):
-    """Outputs (..., n') of an open run at inputs x (n', p); of Allen-Zhu's net at those held out
-    from it.
+    Source: Arora et al. 2019, Section 3.1.
     """
-    if paper == "Allen-Zhu":
-        return run.everywhere()[..., -len(x) :, 0]
-    return run.predict(x) if paper in _FLAT else run.predict(x)[..., 0]
 
+    q = 0
+    flat = True
 
-def kernel_at_start(paper, x, m, L, seeds, *, alpha=-1.0):
-    """Outputs (S, n) and tangent kernels (S, n, n) by the trained weights before training, float64,
-    for each seed.
+    def runs(self, x, m, L, seeds, held_out=None, **options):
+        place = {"dtype": x.dtype, "device": x.device}
+        return TwoLayerReLU(x.shape[1], m, 1.0, seeds=list(seeds), **place, **options)
 
-    K_ij = sum_l <df(x_i)/dW_l, df(x_j)/dW_l>. Source: Arora et al. 2019, eq. (5); Noy et al. 2021,
-    eq. (6).
-    """
-    place = {"dtype": x.dtype, "device": x.device}
-    outputs, kernels = [], []
-    for seed in seeds:
-        if paper == "Arora":
-            net = net_of(paper, x, m, L, [seed])
-            u, layers = net.outputs(x)[0], net.gram(x)
-        elif paper == "Allen-Zhu":
-            net = ReLUNet(x.shape[1], m, 1, L, seed=seed, **place)
-            u, layers = net.outputs(x)[:, 0], net.grams(x)
-        elif paper == "Frei":
-            net = ResidualReLU(x.shape[1], m, L, 1 / L, seed=seed, **place)
-            u, layers = net.outputs(x), net.grams(x)
-        else:
-            run = net_of(paper, x, m, L, [seed], alpha=alpha).descent(x, 0)
-            u, layers = run.forward()[:, 0], layer_grams(run)
-        outputs.append(u)
-        kernels.append(sum(layers))
-    return torch.stack(outputs).double(), torch.stack(kernels).double()
-
-
-def limit_kernel(paper, x, m, L, *, alpha=-1.0):
-    """The mean of `kernel_at_start` for m -> infinity in the units of width m, so times m^q:
-    float64 (n, n).
-
-    x: inputs (n, p) that are not 0, of norm 1 for Arora. Source: Arora et al. 2019, eq. (3); the
-    others are ours, see `kernels`.
-    """
-    if paper == "Arora":
+    def limit_kernel(self, x, m, L):
         return relu_gram(x)
-    if paper == "Allen-Zhu":
+
+
+class AllenZhu(PaperNet):
+    """`ReLURuns`, W_1..W_L trained. Source: Allen-Zhu et al. 2019, Section 2."""
+
+    def runs(self, x, m, L, seeds, held_out=None, **options):
+        place = {"dtype": x.dtype, "device": x.device, "held_out": held_out}
+        return ReLURuns(x.shape[1], m, 1, L, seeds=list(seeds), **place, **options)
+
+    def outputs_at(self, run, x):
+        """Outputs (..., n') of an open run at the inputs held out from it."""
+        return run.everywhere()[..., -len(x) :, 0]
+
+    def limit_kernel(self, x, m, L):
         return gated_ntk(x, L, "relu") * m / 2
-    if paper == "Frei":
+
+
+class Frei(PaperNet):
+    """`ResidualRuns`, branches of weight 1/L, W_1..W_{L+1} trained. Frei et al. 2019, Section 2."""
+
+    flat = True
+
+    def runs(self, x, m, L, seeds, held_out=None, **options):
+        place = {"dtype": x.dtype, "device": x.device}
+        return ResidualRuns(x.shape[1], m, L, 1 / L, seeds=list(seeds), **place, **options)
+
+    def limit_kernel(self, x, m, L):
         return residual_ntk(x, L, 1 / L) * m
-    if paper == "Noy":
+
+
+class Noy(PaperNet):
+    """`GatedRuns("grelu")`, W_1..W_L trained. Source: Noy et al. 2021, eq. (1)."""
+
+    q = 2
+
+    def runs(self, x, m, L, seeds, held_out=None, **options):
+        return GatedRuns("grelu", x.shape[1], m, L, seeds=list(seeds), **options)
+
+    def limit_kernel(self, x, m, L):
         return gated_ntk(x, L) * m**2 / x.shape[1]
-    return leaky_ntk(x, L, alpha) * m / 2
+
+
+class Guo(PaperNet):
+    """`LeakyMLP` of slope alpha, W_1..W_L trained. Source: Guo et al. 2024, Algorithm 1."""
+
+    def __init__(self, alpha=-1.0):
+        self.alpha = alpha
+
+    def runs(self, x, m, L, seeds, held_out=None, **options):
+        place = {"dtype": x.dtype, "device": x.device}
+        alphas = [self.alpha] * len(seeds)
+        return LeakyMLP(x.shape[1], m, 1, L, alphas=alphas, seeds=list(seeds), **place, **options)
+
+    def limit_kernel(self, x, m, L):
+        return leaky_ntk(x, L, self.alpha) * m / 2
+
+
+PAPERS = {"Arora": Arora(), "Allen-Zhu": AllenZhu(), "Frei": Frei(), "Noy": Noy(), "Guo": Guo()}

@@ -1,31 +1,27 @@
-"""Gradient descent over a run axis, on all examples, shuffled batches or random subsets: one loop
-for all of them.
-"""
+"""Gradient descent over a run axis: one loop for all nets, losses and batches."""
 
 import sys
-from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass
 
 import torch
 from tqdm import tqdm
 
-from .. import memory, settings
+from .. import settings
 from ..errors import ParameterError, TrainingDiverged
+from .batches import FullBatch, times_within
 from .checkpoints import deferred_interrupts, seen_by, stop_if_asked, training_key
-from .precision import fast_products
+from .parallel import all_at_once, bytes_of_a_run, in_threads
 
-CHUNK = 100  # steps between two looks at the losses, which stay on the device until then
+ALL_EXAMPLES = FullBatch()
 
 
 @dataclass
 class History:
     """What a training left behind.
 
-    loss: (R, steps + 1) float64 on the CPU; loss[:, k] is that before step k, and NaN after a run
-    has diverged.
-    logs: {name: (R, len(at), ...) float64 on the CPU}, measured before the steps `at`.
+    loss: (R, looks) float64 on the CPU, before every round and after the last one, or before the
+    steps `at` of `Subsets`; NaN after a run has diverged.
+    logs: {name: (R, len(at), ...) float64 on the CPU}, measured before the rounds `at`.
     """
 
     loss: torch.Tensor
@@ -37,51 +33,6 @@ class History:
         return ~self.loss[:, -1].isfinite()
 
 
-@dataclass
-class _Training:
-    """What `_descend` needs. looks: steps before which the loss of all examples is measured, range
-    or list; at: {name of a log: steps}; batches: (kind, size, seed), or () for all examples; check:
-    steps between looks at divergence.
-    """
-
-    net: object
-    x: torch.Tensor
-    loss: object
-    eta: object
-    steps: int
-    looks: object
-    checkpoint: object
-    log: dict = field(default_factory=dict)
-    at: dict = field(default_factory=dict)
-    batches: tuple = ()
-    check: int = CHUNK
-
-    def __post_init__(self):
-        if "loss" in self.log:
-            raise ParameterError("the loss is always recorded; give the log another name")
-        self.eta = torch.as_tensor(self.eta, dtype=torch.float64).expand(self.net.runs)
-
-    def history(self, batched, complaint=None):
-        """The History of all runs; with a complaint, TrainingDiverged where one ended without a
-        finite loss.
-        """
-        size = self.batches[1] if self.batches[:1] == ("epochs",) else self.x.shape[-2]
-        curves = in_threads(
-            partial(_descend, self), *_division(self.net, self.x[..., :size, :], batched)
-        )
-        joined = {name: torch.stack([row[name] for row in curves]) for name in curves[0]}
-        if joined["loss"].ndim == 3:  # all runs at once
-            joined = {name: stacked[0] for name, stacked in joined.items()}
-        history = History(joined.pop("loss"), joined)
-        if history.diverged.any() and complaint:
-            run = int(history.diverged.int().argmax())
-            step = int(history.loss[run].isfinite().int().argmin())
-            raise TrainingDiverged(
-                f"run {run}: the loss is not finite {complaint.format(step, self.eta[run])}"
-            )
-        return history
-
-
 def gradient_descent(
     net,
     x,
@@ -89,283 +40,189 @@ def gradient_descent(
     eta,
     steps,
     *,
+    batches=ALL_EXAMPLES,
     log=None,
     at=None,
     batched=None,
     allow_divergence=False,
     checkpoint=None,
 ):
-    """Full-batch gradient descent W <- W - eta dLoss/dW for `steps` steps, for all runs of `net`: a
-    `History`.
+    """W <- W - eta dLoss/dW for `steps` steps, for all runs of `net`: a `History`.
 
-    net: has `runs` and `descent(x, run)`; x: inputs as the net takes them; loss: a `Loss`; eta: one
-    step size, or a list of one per run.
-    log: {name: callable of a run's descent, giving a tensor}, measured before each step in `at`:
-    steps from 0 to `steps` (by default `steps` alone: after the last one), as one list for all
-    names or as {name: list}.
-    batched: all runs at once (tiny nets, a GPU), or one after another in as many threads as torch
-    has been given and memory allows, one thread each, so that the numbers do not depend on how many
-    there are. None decides by device and size.
-    checkpoint: a `Checkpoint` to resume from and save to. Raises TrainingDiverged unless
-    `allow_divergence`.
+    net: has `runs` and `descent(x, run)`, as `overparam.models` says; x: inputs as the net takes
+    them, (n, ..); loss: a `Loss` over all examples; eta: one step size, or a list of one per run.
+    batches: `FullBatch()`, `Epochs(batch, seed)` or `Subsets(batch, seed)`: what a step sees; all
+    runs see the same. With `Epochs`, `steps` and `at` count epochs.
+    log: {name: function of a run, giving a tensor}, measured before each step in `at`: steps from 0
+    to `steps` (by default the last: at the end), as one list for all names or as {name: list}.
+    batched: all runs at once as batched products (tiny nets, a GPU), or one after another in as
+    many threads as torch has been given and memory allows, one thread each, so that the numbers do
+    not depend on how many there are. None decides by device and size.
+    checkpoint: a `Checkpoint` to resume from and save to.
+    Raises TrainingDiverged where a run ends without a finite loss, unless `allow_divergence`.
 
     >>> from overparam.models.two_layer import TwoLayerReLU
     >>> from overparam.training import SquaredLoss
     >>> net, x = TwoLayerReLU(4, 1000, 1.0, seeds=[0]), torch.eye(4)
-    >>> gradient_descent(net, x, SquaredLoss(torch.ones(4), "halfsum"), 1.0, 30).loss[0, -1].item() < 1e-6
+    >>> history = gradient_descent(net, x, SquaredLoss(torch.ones(4), "halfsum"), 1.0, 30)
+    >>> history.loss[0, -1].item() < 1e-6
     True
     """
-    if steps < 1:
-        raise ParameterError(f"steps must be at least 1, not {steps}")
-    log, looks = log or {}, range(steps + 1)
-    training = _Training(net, x, loss, eta, steps, looks, checkpoint, log, _times(log, at, steps))
-    return training.history(
-        batched, None if allow_divergence else "at step {}; lower eta (now {:.3g})"
+    batches.check(x.shape[-2], steps)
+    training = _Training(net, x, loss, eta, steps, batches, log or {}, at, checkpoint)
+    each = bytes_of_a_run(net, batches.first_inputs(x))
+    if batched is None:
+        batched = all_at_once(net, batches.first_inputs(x), each)
+    if batched:
+        history = History(*training.run(None))
+    else:
+        parts = in_threads(training.run, net.runs, x.device, each)
+        curves = torch.stack([curve for curve, _ in parts])
+        logs = {name: torch.stack([log[name] for _, log in parts]) for name in training.log}
+        history = History(curves, logs)
+    if history.diverged.any() and not allow_divergence:
+        _complain(history, training)
+    return history
+
+
+def _complain(history, training):
+    run = int(history.diverged.int().argmax())
+    look = int(history.loss[run].isfinite().int().argmin())
+    unit, when = training.batches.unit, training.batches.looks(training.rounds)[look]
+    eta = float(training.eta[run])
+    raise TrainingDiverged(
+        f"run {run}: the loss is not finite at {unit} {when}; lower eta (now {eta:.3g})"
     )
 
 
-def stochastic_gradient_descent(
-    net,
-    x,
-    loss,
-    eta,
-    epochs,
-    *,
-    batch,
-    seed,
-    log=None,
-    at=None,
-    batched=None,
-    allow_divergence=False,
-    checkpoint=None,
-):
-    """Gradient descent on batches of `batch` examples, `epochs` times through the data in an order
-    of its own each.
+class _Training:
+    """What all runs of a training share."""
 
-    net: has `runs` and `descent(x, run)`, whose descents take other inputs by `load(x)`; x: (n, p);
-    loss: over all examples, with `rows(index)` for some of them: a mean is then that over the
-    batch, a sum is not rescaled. eta: one step size, or a list of one per run. All runs see the
-    same batches, drawn from `seed`; the last batch of an epoch may be smaller.
-    log: {name: callable of a run's descent}, measured before each epoch in `at` (from 0 to
-    `epochs`; default: the end). Returns a History whose `loss` (R, epochs + 1) is that of all
-    examples before each epoch. Otherwise as `gradient_descent`.
-    """
-    n = x.shape[-2]
-    _check_batches(n, batch, epochs=epochs)
-    count = -(-n // batch)  # batches of an epoch
-    steps, log = epochs * count, log or {}
-    at = {name: [k * count for k in times] for name, times in _times(log, at, epochs).items()}
-    looks = range(0, steps + 1, count)
-    batches = ("epochs", batch, seed)
-    training = _Training(net, x, loss, eta, steps, looks, checkpoint, log, at, batches, check=count)
-    return training.history(
-        batched, None if allow_divergence else f"after {epochs} epochs; lower eta ({{1:.3g}})"
-    )
+    def __init__(self, net, x, loss, eta, rounds, batches, log, at, checkpoint):
+        self.net, self.x, self.loss, self.batches = net, x, loss, batches
+        self.log, self.checkpoint = log, checkpoint
+        self.eta = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
+        self.n, self.rounds = x.shape[-2], rounds
+        per_round = batches.steps_per_round(self.n)
+        self.steps = rounds * per_round
+        self.looks = [k * per_round for k in batches.looks(rounds)]
+        self.at = _times(log, at, rounds)  # name of a log -> rounds before which it is measured
+        self.due = {name: {k * per_round for k in times} for name, times in self.at.items()}
+
+    def run(self, number):
+        """(losses, logs) of one run; with a leading run axis of all, for None."""
+        return _Run(self, number).to_the_end()
 
 
-def subset_descent(net, x, loss, eta, steps, *, batch, seed, at=None, checkpoint=None):
-    """W <- W - eta (n / batch) sum_{i in S_t} dF_i/dW with S_t a uniform subset of `batch`
-    examples, for all runs.
+class _Run:
+    """One run in training, or all of them at once (number None)."""
 
-    net: has `runs` and `descent(x, run)`, whose `forward(rows)` takes the numbers of some examples;
-    loss: a sum over the examples, with `rows`; eta: one step size, or a list of one per run. S_t is
-    a function of `seed` and t, and the same for all runs. checkpoint: a `Checkpoint` to resume from
-    and save to.
-    Returns the loss of all examples before the steps `at` (by default 0..steps), (R, len(at))
-    float64 on the CPU, not finite where a run has diverged. Source: Allen-Zhu et al. 2019, Theorem
-    2.
-    """
-    n = x.shape[-2]
-    _check_batches(n, batch, steps=steps)
-    looks = range(steps + 1) if at is None else _times(["loss"], at, steps)["loss"]
-    eta = torch.as_tensor(eta, dtype=torch.float64) * n / batch
-    training = _Training(
-        net, x, loss, eta, steps, looks, checkpoint, batches=("subsets", batch, seed)
-    )
-    return training.history(batched=None).loss
+    def __init__(self, training, number):
+        self.training, self.number = training, number
+        net, x = training.net, training.x
+        self.descent = net.descent(training.batches.first_inputs(x), number)
+        self.loss = training.loss.select(number)
+        self.lead = () if number is not None else (net.runs,)
+        state = self.descent.state
+        weights = next(iter(state.values()))  # whose dtype and device all else has
+        eta = training.eta if number is None else training.eta[number]
+        self.eta = eta.to(weights) * training.batches.step_factor(training.n)
+        curve = weights.new_full((len(training.looks), *self.lead), torch.nan)
+        self.tensors = {"loss": curve, **state}
+        self.logged = {name: [] for name in training.log}
+        self.place = 0  # of the next look
 
+    def to_the_end(self):
+        """Train from the beginning, or from where a checkpoint has it."""
+        checkpoint, first = self.training.checkpoint, 0
+        if checkpoint:
+            self.key = self._key()
+            first, saved = checkpoint.load(self.number, self.key)
+            if first < 0:  # it has ended
+                return saved.pop("loss"), saved
+            self._resume(first, saved)
+        with deferred_interrupts():
+            self._steps(first)
+        curve = self.tensors["loss"].double().cpu().movedim(0, -1).contiguous()
+        logs = {name: torch.stack(rows, len(self.lead)) for name, rows in self.logged.items()}
+        if checkpoint:
+            checkpoint.save(self.number, self.key, -1, {"loss": curve, **logs})
+        return curve, logs
 
-def _descend(training, run):
-    """{"loss": (len(looks),), and the logs (len(at), ...)} of one run; all with a leading run axis
-    for run=None.
-    """
-    net = training.net
-    x = training.x
-    log = training.log
-    at = training.at
-    checkpoint = training.checkpoint
-    kind, size, _ = training.batches or ("all", x.shape[-2], None)
-    draws = _draws(training.batches, x)
-    descent = net.descent(x[..., :size, :] if kind == "epochs" else x, run)
-    loss = training.loss.select(run)
-    lead = () if run is not None else (net.runs,)
-    eta = (training.eta if run is None else training.eta[run]).to(x)
-    curve = torch.full((len(training.looks), *lead), float("nan"), dtype=x.dtype, device=x.device)
-    tensors = {"loss": curve, **descent.state}
-    key = checkpoint and _key(training, run, descent, loss, tensors)
-    first, saved = checkpoint.load(run, key) if checkpoint else (0, {})
-    if first < 0:
-        return saved
-    logged = {name: t for name, t in saved.items() if "@" in name}
-    for name, t in tensors.items():
-        t.copy_(saved.get(name, t))
-    times = {name: set(at[name]) for name in log}
-    place = bisect_left(training.looks, first)
-
-    def measure(k):
-        due = {name: value for name, value in log.items() if k in times[name]}
-        logged.update({f"{name}@{k}": value(descent).double().cpu() for name, value in due.items()})
-
-    shown = sys.stderr.isatty() or settings.progress  # while a long loop runs
-    line = {
-        "initial": first,
-        "total": training.steps + 1,
-        "delay": 5,
-        "leave": False,
-        "disable": not shown,
-    }
-    with deferred_interrupts():
-        for k in tqdm(range(first, training.steps + 1), **line):
-            measure(k)
-            if place < len(training.looks) and training.looks[place] == k:
-                outputs = descent.predict(x) if kind == "epochs" else descent.forward()
-                curve[place], derivative = loss(outputs)
-                if k == training.steps or (
-                    k % training.check == 0 and not bool(curve[place].isfinite().any())
-                ):
-                    break
-                place += 1
-            if k == training.steps:
+    def _steps(self, first):
+        last = self.training.steps
+        shown = sys.stderr.isatty() or settings.progress  # while a long loop runs
+        bar = {"initial": first, "total": last + 1, "delay": 5, "leave": False}
+        for k in tqdm(range(first, last + 1), disable=not shown, **bar):
+            self._measure(k)
+            derivative, alive = self._look(k)
+            if k == last or not alive:
                 break
-            if kind != "all":
-                rows = draws(k)
-                if kind == "epochs":
-                    descent.load(x[..., rows, :])
-                _, derivative = loss.rows(rows)(
-                    descent.forward() if kind == "epochs" else descent.forward(rows)
-                )
-            descent.descend(
-                derivative.mul_(eta.reshape(*lead, *[1] * (derivative.ndim - len(lead))))
-            )
-            if checkpoint and checkpoint.due(run):
-                checkpoint.save(run, key, k + 1, {**tensors, **logged})
+            rows = self.training.batches.rows(k, self.training.n)
+            if rows is not None:
+                derivative = self._derivative_at(rows)
+            size = self.eta.reshape(*self.lead, *[1] * (derivative.ndim - len(self.lead)))
+            self.descent.descend(derivative.mul_(size))
+            self._save_if_due(k + 1)
             stop_if_asked()
-    for later in range(k + 1, training.steps + 1):  # after a divergence: whatever is left
-        measure(later)
-    result = {
-        name: torch.stack([logged[f"{name}@{j}"] for j in at[name]], len(lead)) for name in log
-    }
-    result["loss"] = curve.double().cpu().movedim(0, -1).contiguous()
-    if checkpoint:
-        checkpoint.save(run, key, -1, result)
-    return result
+        for later in range(k + 1, last + 1):  # after a divergence: whatever is left
+            self._measure(later)
 
+    def _measure(self, k):
+        for name, measured in self.training.log.items():
+            if k in self.training.due[name]:
+                self.logged[name].append(measured(self.descent).double().cpu())
 
-def _draws(batches, x):
-    """k -> numbers of the examples of step k, a function of the seed and k alone, so that a run can
-    resume.
-    """
-    if not batches:
-        return None
-    kind, batch, seed = batches
-    n = x.shape[-2]
-    if kind == "subsets":
-        return lambda k: subset(n, batch, seed, k).to(x.device)
-    count = -(-n // batch)
-    parts = lru_cache(1)(lambda epoch: epoch_order(n, seed, epoch).to(x.device).split(batch))
-    return lambda k: parts(k // count)[k % count]
+    def _look(self, k):
+        """(derivative of the loss by all outputs or None, whether some run is still finite)."""
+        training = self.training
+        if self.place == len(training.looks) or training.looks[self.place] != k:
+            return None, True
+        outputs = training.batches.outputs_at_all(self.descent, training.x)
+        value, derivative = self.loss(outputs)
+        self.tensors["loss"][self.place] = value
+        self.place += 1
+        due = k % training.batches.patience(training.n) == 0
+        return derivative, not due or bool(value.isfinite().any())
 
+    def _derivative_at(self, rows):
+        training = self.training
+        rows = rows.to(training.x.device)
+        outputs = training.batches.outputs_at_rows(self.descent, training.x, rows)
+        return self.loss.rows(rows)(outputs)[1]
 
-def epoch_order(n, seed, epoch):
-    """The order of n examples in an epoch, (n,): a function of the seed and the epoch alone."""
-    return torch.randperm(n, generator=torch.Generator().manual_seed(seed * 1_000_003 + epoch))
+    def _key(self):
+        """What the run's course depends on: its net, loss, steps, and what its logs look at."""
+        training, number = self.training, self.number
+        eta = training.eta if number is None else training.eta[number]
+        names = [type(self.descent).__name__, type(self.loss).__name__]
+        counts = [eta.tolist(), training.rounds, training.at]
+        logs = [training.log[name] for name in sorted(training.log)]
+        numbers, seen = seen_by(*logs, vars(self.loss), self.descent.fixed)
+        tensors = [training.x, *self.tensors.values(), *seen]
+        return training_key([names, counts, repr(training.batches), numbers], tensors)
 
+    def _save_if_due(self, k):
+        checkpoint = self.training.checkpoint
+        if checkpoint and checkpoint.due(self.number):
+            logs = {f"log {name}": torch.stack(t) for name, t in self.logged.items() if t}
+            checkpoint.save(self.number, self.key, k, {**self.tensors, **logs})
 
-def subset(n, batch, seed, step):
-    """`batch` different numbers below n, (batch,), in random order: a function of the seed and the
-    step alone.
-    """
-    return epoch_order(n, seed, step)[:batch]
-
-
-def _key(training, run, descent, loss, tensors):
-    """What a run's course depends on: what its net was drawn as, its loss, its steps, and what its
-    logs look at.
-    """
-    eta = training.eta if run is None else training.eta[run]
-    kinds = [type(descent).__name__, type(loss).__name__]
-    asked = [
-        *kinds,
-        eta.tolist(),
-        training.steps,
-        str(training.looks),
-        training.batches,
-        training.at,
-    ]
-    logs = [training.log[name] for name in sorted(training.log)]
-    numbers, seen = seen_by(*logs, vars(loss), descent.fixed)
-    return training_key([asked, numbers], [training.x, *tensors.values(), *seen])
+    def _resume(self, first, saved):
+        for name, tensor in self.tensors.items():
+            tensor.copy_(saved.get(name, tensor))
+        for name in self.logged:
+            self.logged[name] = list(saved.get(f"log {name}", ()))
+        self.place = sum(look < first for look in self.training.looks)
 
 
 def _times(names, at, last):
-    """{name: sorted steps, or epochs}. Raises ParameterError where they are not within 0..last."""
-    if isinstance(at, dict) and set(at) != set(names):
-        raise ParameterError(f"at names {', '.join(at)}, but what is logged is {', '.join(names)}")
-    at = [last] if at is None else at
-    for times in at.values() if isinstance(at, dict) else [at]:
-        if len(times) == 0 or min(times) < 0 or max(times) > last:
-            raise ParameterError(f"at must lie in 0..{last}, not {list(times)}")
-    return {name: sorted(set(at[name] if isinstance(at, dict) else at)) for name in names}
-
-
-def _check_batches(n, batch, **count):
-    ((name, value),) = count.items()
-    if value < 1 or not 1 <= batch <= n:
-        raise ParameterError(
-            f"{name} = {value} and batch = {batch} must be at least 1, and batch at most {n}"
-        )
-
-
-def _division(net, x, batched=None):
-    """Arguments of `in_threads`: (runs, device, bytes of a run), as `gradient_descent` chooses;
-    runs None: together.
-    """
-    n, cuda = x.shape[-2], x.device.type == "cuda"
-    size = n * net.m
-    if (
-        x.dtype == torch.float32 and x.device.type == "cpu" and size > 10_000
-    ):  # below, MKL is faster
-        fast_products()
-    measured = (
-        size >= 100_000 and x.device.type != "meta"
-    )  # the rest is little, or only shapes count
-    each = memory.held(net.descent(x, 0), but=[net]) if measured else 0
-    if batched is None:  # a GPU is filled by one wide net, and a CPU's cache by one small net
-        small = size <= 2_000_000 if cuda else n <= 100 and net.m <= 64
-        batched = small and net.runs * each <= memory.budget(x.device)
-    return None if batched else net.runs, x.device, each
-
-
-def in_threads(work, runs, device, each=0):
-    """[work(0), .., work(runs - 1)], in as many threads as torch has been given, one thread each;
-    None: [work(None)].
-
-    each: bytes that a run holds: no more runs go at a time than fit into memory. Raises
-    MemoryExceeded where none does.
-    """
-    if runs is None:
-        return [work(None)]
-    threads = torch.get_num_threads() if device.type == "cpu" else 1
-    together = min(runs, memory.fitting(threads, each, "a run", device))
-    if threads == 1 or runs == 1:
-        return [work(run) for run in range(runs)]
-
-    def alone(run):
-        torch.set_num_threads(1)
-        return work(run)
-
-    try:
-        with deferred_interrupts(), ThreadPoolExecutor(together) as pool:
-            return list(pool.map(alone, range(runs)))
-    finally:
-        torch.set_num_threads(threads)
+    """{name: sorted rounds}. Raises ParameterError where they are not within 0..last."""
+    if "loss" in names:
+        raise ParameterError("the loss is always recorded; give the log another name")
+    if not isinstance(at, dict):
+        at = dict.fromkeys(names, times_within([last] if at is None else at, last))
+    if set(at) != set(names):
+        logged = ", ".join(names)
+        raise ParameterError(f"at names {', '.join(at)}, but what is logged is {logged}")
+    return {name: times_within(at[name], last) for name in names}

@@ -1,8 +1,7 @@
-"""Products of layers W_b D_{b-1} W_{b-1} .. D_a W_a at one input of a deep ReLU net: norms and
-sparse suprema.
+"""Products of layers W_b D_{b-1} W_{b-1} .. D_a W_a at one input of a deep ReLU net.
 
-Every supremum comes from an iteration, and is a lower estimate of it. Source: Allen-Zhu et al.
-2019, Lemmas 7.3, 7.4.
+Norms and sparse suprema: every supremum comes from an iteration, and is a lower estimate of it.
+Source: Allen-Zhu et al. 2019, Lemmas 7.3, 7.4.
 """
 
 import torch
@@ -17,8 +16,9 @@ def masks(net, x):
 
 
 def through(net, D, first, last, a):
-    """W_last D_{last-1} .. D_first W_first a for vectors a (..., m); for a residual net with I +
-    tau W_l for W_l.
+    """W_last D_{last-1} .. D_first W_first a for vectors a (..., m).
+
+    For a residual net with I + tau W_l for W_l.
     """
     for l in range(first, last + 1):
         a = net.apply(l, a if l == first else a * D[l - 1])
@@ -39,8 +39,9 @@ def product(net, D, first, last):
 
 
 def norm(net, D, first, last, *, masked=False, iterations=50):
-    """|W_last D_{last-1} .. W_first|_2 by power iteration from a fixed start, (); masked: of D_last
-    .. D_{first-1}.
+    """|W_last D_{last-1} .. W_first|_2 by power iteration from a fixed start, ().
+
+    masked: of D_last .. D_{first-1}.
     """
     return singular(net, D, first, last, masked=masked, iterations=iterations)[0]
 
@@ -48,11 +49,15 @@ def norm(net, D, first, last, *, masked=False, iterations=50):
 def singular(net, D, first, last, *, masked=False, iterations=50):
     """The largest singular value (), and its left and right vectors (m,), as `norm` finds it."""
     left, right = (D[last], D[first - 1]) if masked else (1, 1)
-    start = torch.randn(net.m, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(
-        D[0]
-    )
-    apply = lambda v: left * through(net, D, first, last, right * v)  # noqa: E731
-    transposed = lambda u: right * back_through(net, D, first, last, left * u)  # noqa: E731
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(net.m, generator=generator, dtype=torch.float64).to(D[0])
+
+    def apply(v):
+        return left * through(net, D, first, last, right * v)
+
+    def transposed(u):
+        return right * back_through(net, D, first, last, left * u)
+
     return largest_singular(apply, transposed, start, iterations)
 
 

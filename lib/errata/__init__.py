@@ -1,12 +1,14 @@
-"""The arithmetic of the five texts, recomputed: a table of statements for each paper, and one judge
-of all.
+"""The statements of the five texts whose arithmetic is recomputed, and one judge of all.
+
+They stand beside the errata of notebooks/errata, and one page reads them:
+notebooks/synthesis/audit.ipynb. A module for each paper has its table.
 """
 
 import numpy as np
 import pandas as pd
 
-from . import allenzhu, arora, frei, guo, noy
-from .judge import MISREAD, SEVERITIES, Statement, typeset
+from . import allenzhu2019, arora2019, frei2019, guo2024, noy2021
+from .statement import MISREAD, SEVERITIES, Statement, typeset
 
 PAPERS = {
     "arora": "Arora et al.",
@@ -16,8 +18,11 @@ PAPERS = {
     "guo": "Guo et al.",
 }
 TABLES = {
-    paper: module.ROWS
-    for paper, module in zip(PAPERS, (arora, allenzhu, frei, noy, guo), strict=True)
+    "arora": arora2019.ROWS,
+    "allenzhu": allenzhu2019.ROWS,
+    "frei": frei2019.ROWS,
+    "noy": noy2021.ROWS,
+    "guo": guo2024.ROWS,
 }
 
 

@@ -7,8 +7,8 @@ from numpy import arange, exp, isclose, linspace, log, log1p, logspace, pi, sqrt
 from scipy.integrate import quad
 from scipy.special import erf, factorial2, gammaln, ndtr
 
-from ...bounds import arora2019 as bounds
-from .judge import bounded, holds, order, power
+from overparam.bounds import arora2019 as bounds
+from .statement import bounded, holds, order, power
 
 STEP = linspace(1e-4, 1, 400)  # eta lam0 in (0, 1]
 J = arange(1, 85)[:, None]  # of a series

@@ -11,12 +11,10 @@ import pytest
 import sympy as sp
 from scipy import optimize, stats
 
-from ledger import fingerprints, registry
-from ledger.site import errata
-from overparam.bounds import guo2024, noy2021
-from overparam.experiments import audit
-from overparam.experiments.audit import guo, noy
-from overparam.experiments.audit.judge import (
+import errata
+from errata import guo2024 as guo
+from errata import noy2021 as noy
+from errata.statement import (
     Statement,
     bounded,
     exponents,
@@ -26,6 +24,9 @@ from overparam.experiments.audit.judge import (
     solved,
     typeset,
 )
+from ledger import fingerprints, registry
+from ledger.site import errata as tables
+from overparam.bounds import guo2024, noy2021
 
 
 def made(printed, recomputed=0.0, severity=""):
@@ -34,7 +35,7 @@ def made(printed, recomputed=0.0, severity=""):
 
 def value(paper, place, says):
     """What is recomputed of the one statement at a place whose words begin so."""
-    found = [row for row in audit.TABLES[paper] if row[0] == place and row[1].startswith(says)]
+    found = [row for row in errata.TABLES[paper] if row[0] == place and row[1].startswith(says)]
     assert len(found) == 1
     return Statement(*found[0]).values([0])[0]
 
@@ -107,7 +108,7 @@ def test_a_row_takes_the_mean_over_seeds_and_their_spread():
         "typo, perhaps misread",
         "a-page",
     )
-    exact, drawn = audit.audit(
+    exact, drawn = errata.audit(
         [0, 1, 2], {"noy": [("Section 1", "a", "2", 2.2), drawn]}
     ).itertuples()
     assert (exact.agrees, exact.spread, exact.computed, exact.severity, exact.misread) == (
@@ -135,7 +136,7 @@ def test_what_does_not_agree_and_nothing_else_has_a_severity(recomputed, severit
     with pytest.raises(ValueError, match=f"here: what: 2 .*{message}"):
         made("2", recomputed, severity).judged(recomputed)
     with pytest.raises(ValueError, match="Section 1"):
-        audit.audit([0], {"noy": [("Section 1", "a", "2", recomputed, severity)]})
+        errata.audit([0], {"noy": [("Section 1", "a", "2", recomputed, severity)]})
 
 
 def test_how_a_row_was_found_follows_from_its_kind():
@@ -169,11 +170,11 @@ def test_products_are_set_as_formulas_and_words_are_not(text, shown):
 
 @pytest.fixture(scope="module")
 def found():
-    return audit.audit([0])
+    return errata.audit([0])
 
 
 def test_statements_are_told_apart_and_so_many_agree(found):
-    for rows in audit.TABLES.values():
+    for rows in errata.TABLES.values():
         assert all(place and says and printed for place, says, printed, *_ in rows)
         assert len({(place, says) for place, says, *_ in rows}) == len(rows)
     agrees = found.groupby("paper")["agrees"].agg(["sum", "count"])
@@ -197,13 +198,13 @@ def test_every_slip_stands_in_the_errata_under_the_same_words(found):
     """The same place and severity, and the page that shows it; nothing is 'perhaps misread' in one
     of the two alone.
     """
-    assert list(errata.SEVERITIES)[:4] == list(audit.SEVERITIES)
+    assert list(tables.SEVERITIES)[:4] == list(errata.SEVERITIES)
     keys = {spec.paper[:-4]: spec.paper for spec in registry.registry().values()}
     for slip in found[~found["agrees"]].itertuples():
         listed = [
             cells
-            for severity in errata.SEVERITIES
-            for cells in errata.rows([keys[slip.paper]], severity)
+            for severity in tables.SEVERITIES
+            for cells in tables.rows([keys[slip.paper]], severity)
         ]
         own = [
             cells for cells in listed if cells[1] == slip.place and f"*{slip.severity}*" in cells[3]
@@ -215,7 +216,7 @@ def test_every_slip_stands_in_the_errata_under_the_same_words(found):
 
 def test_the_fingerprint_of_the_notebook_sees_every_table():
     seen = set(fingerprints.modules(registry.claim("synthesis-audit").page.notebook))
-    assert {f"overparam.experiments.audit.{part}" for part in (*audit.PAPERS, "judge")} <= seen
+    assert {f"errata.{part}" for part in ("guo2024", "statement")} <= seen
     assert "overparam.bounds.noy2021" in seen
 
 

@@ -9,8 +9,8 @@ from numpy import arange, exp, isclose, linspace, log, log1p, logaddexp, logspac
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from ...bounds import frei2019 as bounds
-from .judge import bounded, holds, order, power, solved
+from overparam.bounds import frei2019 as bounds
+from .statement import bounded, holds, order, power, solved
 
 MARGIN = linspace(-30, 30, 1201)  # y f(x)
 

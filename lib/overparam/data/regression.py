@@ -1,6 +1,4 @@
-"""What the pages on Section 6 and 9 of Noy et al. 2021 share: two regression tasks, and the scale
-of a step size.
-"""
+"""The regression tasks of Noy et al. 2021, Sections 6 and 9, and what stands in for SGEMM."""
 
 import hashlib
 from dataclasses import replace
@@ -8,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from ..data import DataSet, load, normalise
-from ..theory.finite_kernels import initial_lambda_max
+from . import DataSet, load
+from .transforms import normalise
 
 # The levels of the 14 parameters of an SGEMM kernel, the first ten in powers of two
 LEVELS = (
@@ -24,13 +22,11 @@ LOG_MEAN, LOG_STD = 4.5, 1.1  # of the stand-in's times in ms, roughly those of 
 
 
 def sgemm(name, n, n_test, *, seed, target="standardized", transform="homogeneous"):
-    """n + n_test rows of SGEMM as a DataSet, or for name "sgemm-grid" of a synthetic function on
-    its parameter grid.
+    """n + n_test rows of SGEMM as a DataSet; for "sgemm-grid" of a synthetic function on its grid.
 
     x: 14 standardized parameters (10 of them as log2), by default with a constant 1 appended and
-    scaled to norm 1:
-    15 columns. y: (n,), the standardized logarithm of the run time, or for target "raw" the run
-    time in ms.
+    scaled to norm 1: 15 columns. y: (n,), the standardized logarithm of the run time, or for target
+    "raw" the run time in ms.
     """
     if name != "sgemm-grid":
         return load(name, n_train=n, n_test=n_test, seed=seed, target=target, transform=transform)
@@ -43,8 +39,7 @@ def sgemm(name, n, n_test, *, seed, target="standardized", transform="homogeneou
 
 
 def grid_function(n, *, seed):
-    """z (n, 14), uniform on the grid of SGEMM's parameters and standardized by its levels, and y
-    (n,), about standard.
+    """z (n, 14), uniform on the grid of SGEMM's parameters, standardized, and y (n,), about so.
 
     y is linear in z plus products of pairs and a sine, with the same coefficients for every seed:
     as the logarithm of a run time has main effects and interactions.
@@ -56,31 +51,24 @@ def grid_function(n, *, seed):
         columns.append((draw.choice(values, n) - values.mean()) / values.std())
     z = np.stack(columns, 1)
     fixed = np.random.default_rng(2021)
-    linear, pairs = fixed.standard_normal(14) / 14**0.5, fixed.standard_normal((14, 14)) / 14
+    linear = fixed.standard_normal(14) / 14**0.5
+    pairs = fixed.standard_normal((14, 14)) / 14
     y = z @ linear + ((z @ pairs) * z).sum(1) / 2 + np.sin(2 * z @ linear)
     return torch.from_numpy(z), torch.from_numpy(y / 1.5)
 
 
 def ten_classes(name, n, n_test, *, seed, stand_in=None):
-    """A set of images for the regression on one-hot labels: y (n, 10), x less the training images'
-    mean, of norm 1.
+    """A set of images for the regression on one-hot labels: y (n, 10).
 
-    stand_in: what the record says of the data instead of the data set's own words.
+    x: the images less the mean of the training images, scaled to norm 1. stand_in: what the record says of the data instead of the data set's own words.
     """
     data = load(name, n_train=n, n_test=n_test, seed=seed, transform="raw", flat=True)
     mean = data.x_train.mean(0)
-    tiny, parts = torch.finfo(mean.dtype).tiny, {}  # an image equal to the mean stays zero
+    tiny = torch.finfo(mean.dtype).tiny  # an image equal to the mean stays zero
+    parts = {}
     for part in ("train", "test"):
         x, y = getattr(data, f"x_{part}") - mean, getattr(data, f"y_{part}")
         parts[f"x_{part}"] = x / x.norm(dim=1, keepdim=True).clamp(min=tiny)
         parts[f"y_{part}"] = torch.eye(10, dtype=mean.dtype)[y.long()]
-    return replace(
-        data, **parts, stand_in=stand_in or data.stand_in, transform="centred, unit norm"
-    )
-
-
-def sharpness(net, x, iterations=30):
-    """lambda_max(K) / n at initialization, per run, as an array (R,), from below; x: the inputs of
-    `net.descent`.
-    """
-    return (initial_lambda_max(net, x, iterations) / x.shape[-2]).numpy()
+    stand_in = stand_in or data.stand_in
+    return replace(data, **parts, stand_in=stand_in, transform="centred, unit norm")

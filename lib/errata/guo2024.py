@@ -8,8 +8,8 @@ import numpy as np
 from numpy import arange, array, exp, linspace, log, sqrt
 from scipy import spatial, special, stats
 
-from ...bounds import guo2024 as bounds
-from .judge import holds, order, power, solved
+from overparam.bounds import guo2024 as bounds
+from .statement import holds, order, power, solved
 
 SLOPES = array([-2.0, -1.0, 0.0, 0.05])
 TRAIN = {  # Table 1, final training errors at SLOPES

@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.special import digamma, erf, erfc, ndtr
 from scipy.stats import binom
 
-from ...bounds import allenzhu2019 as bounds
-from .judge import bounded, holds, order
+from overparam.bounds import allenzhu2019 as bounds
+from .statement import bounded, holds, order
 
 ALPHA = linspace(0.75, 1.25, 51)  # what Claim 7.6 is left with
 OTHER_ALPHA = np.concatenate([linspace(-30, 0.75, 400), linspace(1.25, 30, 400)])

@@ -6,8 +6,8 @@ import numpy as np
 from numpy import arange, array, exp, linspace, log, log1p, sqrt
 from scipy import special, stats
 
-from ...bounds import noy2021 as bounds
-from .judge import bounded, holds, order, power, solved
+from overparam.bounds import noy2021 as bounds
+from .statement import bounded, holds, order, power, solved
 
 IMAGENET, LAYERS = 1281167, 1001  # examples of ImageNet; Section 1: layers of the net
 ZOU_GU = 8, 12  # powers of n and L in the width of Zou and Gu, Table 1; of Theorem 1: 2 and 1

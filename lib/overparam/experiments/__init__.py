@@ -1,3 +1,0 @@
-"""Parts of single notebooks or papers that wait here until their pages are rewritten, and then
-go.
-"""
