@@ -7,6 +7,7 @@ from harness import Comparison, JaxPeer, main
 from torch.func import jacrev, vmap
 
 from overparam.models.leaky import LeakyMLP
+from overparam.theory.finite_width_kernels import tangent_kernel
 from overparam.training import fast_products
 
 N, P, M, L = 200, 20, 1024, 3
@@ -23,9 +24,7 @@ def contraction(net, x):
 
     def ours():
         fast_products()
-        descent = net.descent(x, 0)
-        descent.forward()
-        results["ours"] = descent.gram().sum(0)
+        results["ours"] = tangent_kernel(net.descent(x, 0))
 
     return ours, results
 

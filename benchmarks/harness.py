@@ -195,7 +195,8 @@ class JaxPeer:
             )
         self.folder = tempfile.TemporaryDirectory()
         np.savez(f"{self.folder.name}/inputs.npz", **inputs)
-        self.log = open(f"{self.folder.name}/log", "w+")  # noqa: SIM115  read when the process has ended
+        # read when the process has ended
+        self.log = open(f"{self.folder.name}/log", "w+")  # noqa: SIM115
         command = [JAX, HERE / "jax_peer.py", task, self.folder.name]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True

@@ -26,6 +26,7 @@ from overparam import plots
 from overparam.bounds.arora2019 import complexity
 from overparam.models.leaky import LeakyMLP
 from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory.finite_width_kernels import tangent_kernel
 from overparam.theory.infinite_width_kernels import leaky_ntk, relu_gram
 from overparam.training import SquaredLoss, gradient_descent
 from overparam.training.precision import fast_products
@@ -79,18 +80,13 @@ def deep_bytes(n=500, m=256, L=5):
     return 4 * ((3 * L + 2) * n * m + 2 * L * m * m) + 8 * L * m * m  # the draw is made in float64
 
 
-def tangent_kernel(n=200, m=512, L=5):
+def finite_kernel(n=200, m=512, L=5):
     """The tangent kernel of a finite net, contracted layer by layer."""
     descent = LeakyMLP(P, m, 1, L, alphas=[-1.0], seeds=[0]).descent(inputs(n), 0)
-
-    def work():
-        descent.forward()
-        return descent.gram()
-
-    return work
+    return lambda: tangent_kernel(descent)
 
 
-def tangent_kernel_bytes(n=200, m=512, L=5):
+def finite_kernel_bytes(n=200, m=512, L=5):
     return deep_bytes(n, m, L) + 4 * ((L + 1) * n * m + (L + 4) * n * n)
 
 
@@ -143,8 +139,8 @@ SCANS = (
         "n",
         NS[:-1],
         2,
-        lambda v: tangent_kernel(n=v),
-        lambda v: tangent_kernel_bytes(n=v),
+        lambda v: finite_kernel(n=v),
+        lambda v: finite_kernel_bytes(n=v),
     ),
     Scan(
         "closed-form NTK", "n", NS, 2, lambda v: closed_form(n=v), lambda v: closed_form_bytes(n=v)
@@ -157,8 +153,8 @@ SCANS = (
         "m",
         MS,
         2,
-        lambda v: tangent_kernel(m=v),
-        lambda v: tangent_kernel_bytes(m=v),
+        lambda v: finite_kernel(m=v),
+        lambda v: finite_kernel_bytes(m=v),
     ),
     Scan("deep step", "L", LS, 1, lambda v: deep(L=v), lambda v: deep_bytes(L=v)),
     Scan(
@@ -166,8 +162,8 @@ SCANS = (
         "L",
         LS,
         1,
-        lambda v: tangent_kernel(L=v),
-        lambda v: tangent_kernel_bytes(L=v),
+        lambda v: finite_kernel(L=v),
+        lambda v: finite_kernel_bytes(L=v),
     ),
     Scan(
         "closed-form NTK", "L", LS, 1, lambda v: closed_form(L=v), lambda v: closed_form_bytes(L=v)
@@ -293,7 +289,8 @@ def main(axes):
             found.append(measure(scan))
             print(f"{axis:6}{scan.name:20}", *(f"{s:.2e}" for s in found[-1]["seconds"]), end="  ")
             print(
-                f"exponent {found[-1].get('exponent', float('nan')):.2f}, in theory {scan.exponent}",
+                f"exponent {found[-1].get('exponent', float('nan')):.2f}, in theory "
+                f"{scan.exponent}",
                 flush=True,
             )
         fig = draw(found, axis)

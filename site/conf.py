@@ -49,7 +49,10 @@ nb_mime_priority_overrides = [
     ("html", "application/vnd.jupyter.widget-view+json", None),
     ("html", "text/html", None),
 ]
-about = "Five theory papers on overparameterized neural networks, recomputed: claims, experiments, verdicts"
+about = (
+    "Five theory papers on overparameterized neural networks, recomputed: claims, "
+    "experiments, verdicts"
+)
 myst_html_meta = {"description": about}
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_disable_syntax = [

@@ -21,7 +21,10 @@ from . import paths
 from .errors import RunFailed
 from .runner import PATIENCE, within_limits, writable
 
-KILLED = "its job was killed (for lack of memory or time?) or could not begin; run again, and it goes on where it was"
+KILLED = (
+    "its job was killed (for lack of memory or time?) or could not begin; run again, and it "
+    "goes on where it was"
+)
 # Snakemake and its jobs end with the process that holds the other end of this shell's standard
 # input, however it ends.
 TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'

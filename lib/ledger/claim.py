@@ -23,6 +23,7 @@ import numpy as np
 
 from overparam import memory, settings
 from overparam.errors import ParameterError
+from overparam.training import fast_products
 
 from . import files, fingerprints, paths, records, registry, render, rule
 from . import run as runs
@@ -73,8 +74,8 @@ class Claim:
         self._data, self._said, self._unmet, self._conditions = [], [], [], None
 
     def _prepare_library(self):
-        """Check that the sources are those of the run, name them to checkpoints, and see that
-        memory suffices.
+        """Check that the sources are those of the run, name them to checkpoints, choose the kernels
+        of float32 products, and see that memory suffices.
         """
         notebook = self.spec.page.notebook
         if self._run.sources and self._run.sources != fingerprints.settled(notebook):
@@ -82,6 +83,8 @@ class Claim:
                 f"{self.id}: sources were written to since its run began; run it again"
             )
         settings.checkpoint_code = fingerprints.library(notebook)
+        if self.device.type == "cpu":
+            fast_products()
         resources = registry.size_of(self.id, self.profile).resources
         without_gpu = self.device.type == "cpu" and resources.get("gpu")
         if not self._changed and not without_gpu:
@@ -114,7 +117,8 @@ class Claim:
         """
         if not _NAME.fullmatch(name) or {f"{name}.csv", f"{name}.csv.xz"} & self._files.keys():
             raise ClaimError(
-                f"{self.id}: a table has a name of its own in letters, digits, - and _, not {name!r}"
+                f"{self.id}: a table has a name of its own in letters, digits, - and _, not "
+                f"{name!r}"
             )
         frame = tidy(frame)
         try:
@@ -194,7 +198,8 @@ class Claim:
         found = _measured(value, "mean")["value"]
         if found is None or not satisfied(found):
             raise ClaimError(
-                f"{self.id}: our own computation is wrong: {name} is {found}, and {holds} was required"
+                f"{self.id}: our own computation is wrong: {name} is {found}, and {holds} was "
+                "required"
             )
 
     def check(self, name, value):

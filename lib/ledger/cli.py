@@ -89,7 +89,8 @@ def _list_waiting(profile):
         print(f"{page:<46} {_costs(resources)}{'; begun' if begun else ''}")
     total = sum(resources.get("minutes", 0) for resources in waiting.values())
     print(
-        f"{len(waiting)} of {len(pages)} notebooks wait at {profile} size, {total:g} minutes as declared"
+        f"{len(waiting)} of {len(pages)} notebooks wait at {profile} size, {total:g} minutes as "
+        "declared"
     )
 
 
@@ -210,7 +211,8 @@ def figures(
         for path in records.damaged(page, profile):
             print(f"{path} is not what its run wrote, and is made anew", file=sys.stderr)
     print(
-        f"{len(pages) - len(todo)} of {len(pages)} notebooks are up to date in {paths.FIGURES / profile}"
+        f"{len(pages) - len(todo)} of {len(pages)} notebooks are up to date in "
+        f"{paths.FIGURES / profile}"
     )
     if not todo:
         return
@@ -224,7 +226,8 @@ def figures(
             ended.add(event["claim"])
             word = event.get("verdict", "failed")
             print(
-                f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of {len(todo)})",
+                f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of "
+                f"{len(todo)})",
                 flush=True,
             )
         if text := event.get("text", event.get("error")):
@@ -242,7 +245,8 @@ def lab(context: typer.Context):
     print(f"preparing copies of the notebooks in {paths.LAB}", flush=True)
     for path in lab.prepare():
         print(
-            f"{paths.relative(path)} was edited, and its original has changed since; delete it to get that one"
+            f"{paths.relative(path)} was edited, and its original has changed since; delete it to "
+            "get that one"
         )
     os.environ |= Run(figures=str(paths.LAB / "figures"), references=str(paths.FIGURES)).variables()
     os.execv(

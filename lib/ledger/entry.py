@@ -4,8 +4,10 @@ import sys
 
 from . import paths
 
-CHECKOUT = "overparam: claims, notebooks and records are in a checkout of the project: clone it, and run\
+CHECKOUT = (
+    "overparam: claims, notebooks and records are in a checkout of the project: clone it, and run\
  pip install -e '.[notebooks]' there"
+)
 MISSING = "overparam: the command line needs {}: pip install 'overparam[notebooks]'"
 
 

@@ -27,7 +27,8 @@ def freeze(paper):
             f"{paper} was frozen on {then['date']}: enter a change in [[changes]] of its claim"
         )
     lines = [
-        "# What was fixed before the runs that judge it. Changes since stand in the claims' own files.",
+        "# What was fixed before the runs that judge it. Changes since stand in the claims' own "
+        "files.",
         "",
     ]
     lines.append(f"date = {datetime.date.today()}")

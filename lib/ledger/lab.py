@@ -17,12 +17,13 @@ KERNEL = {
 }  # without it JupyterLab asks
 ABOUT = """# Notebooks
 
-These are copies in `lab/`: change what you like, run all cells, save. The reference is what `notebooks/` holds, and
-stays as it is. The first cell of code has the parameters; with other values the verdict says what was changed, and
-has the reference's values beside yours. What you run here is kept in `lab/figures/`.
+These are copies in `lab/`: change what you like, run all cells, save. The reference is what
+`notebooks/` holds, and stays as it is. The first cell of code has the parameters; with other values
+the verdict says what was changed, and has the reference's values beside yours. What you run here is
+kept in `lab/figures/`.
 
-To get a notebook back, delete its copy and start `make lab` again. A copy that you have not changed follows its
-original."""
+To get a notebook back, delete its copy and start `make lab` again. A copy that you have not changed
+follows its original."""
 
 
 def prepare():

@@ -13,10 +13,11 @@ TOTALS = re.compile(r"(?<=by `overparam refresh` -->\n).*?(?=<!-- end of totals 
 PICTURE = 260  # pixels across
 LEGEND = """## All claims
 
-A verdict is that of the largest size that was run: *laptop* is minutes on two cores, *desk* is hours, *paper* is the
-paper's own size. *As printed* says of a theorem whether it *stands*, or follows only once a misprint (*typo*), a
-*constant* or an *exponent* is corrected, or whether its proof has a *gap* or it is *false*. Numbers behind ± are 95 %
-intervals over draws of data and weights.
+A verdict is that of the largest size that was run: *laptop* is minutes on two cores, *desk* is
+hours, *paper* is the paper's own size. *As printed* says of a theorem whether it *stands*, or
+follows only once a misprint (*typo*), a *constant* or an *exponent* is corrected, or whether its
+proof has a *gap* or it is *false*. Numbers behind ± are 95 % intervals over draws of data and
+weights.
 [How to read a verdict](../../site/verdicts.md)."""
 
 
@@ -109,7 +110,10 @@ def _row(entry):
     if version and version.record:
         folder, executed = _reference(entry)
         if version.figure:
-            picture = f'[<img src="{folder}/{claim.id}/{version.figure}" width="{PICTURE}" alt="">]({executed})'
+            picture = (
+                f'[<img src="{folder}/{claim.id}/{version.figure}" width="{PICTURE}" '
+                f'alt="">]({executed})'
+            )
         words += f"<br>{_cell(findings.opening(version.finding))}<br>{claim.source}"
         verdict += f" ({version.size})"
         links.insert(0, f"[executed reference]({executed})")

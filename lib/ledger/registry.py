@@ -186,7 +186,8 @@ def _size(name, table):
             value, int | float
         ):
             raise ClaimError(
-                f"sizes.{name}.resources.{key}: resources are numbers: memory_mb, minutes, threads, gpu"
+                f"sizes.{name}.resources.{key}: resources are numbers: memory_mb, minutes, "
+                "threads, gpu"
             )
     return Size(why, RESOURCES[name] | resources, parameters)
 
@@ -254,7 +255,8 @@ def claim(claim_id):
     """
     if claim_id not in registry():
         raise ClaimError(
-            f"unknown claim {claim_id!r}; {near(claim_id, registry()) or '`overparam list` has all'}"
+            f"unknown claim {claim_id!r}; "
+            f"{near(claim_id, registry()) or '`overparam list` has all'}"
         )
     return registry()[claim_id]
 

@@ -84,7 +84,8 @@ def requirement(text):
     thresholds = [float(number) for number in numbers if number]
     if not found or thresholds != sorted(thresholds):
         raise ValueError(
-            f'holds = {text!r} is neither a relation and a number, such as "<= 0.1", nor "in [low, high]"'
+            f'holds = {text!r} is neither a relation and a number, such as "<= 0.1", nor "in '
+            '[low, high]"'
         )
     if relation:
         return (lambda value: _RELATIONS[relation](value, thresholds[0])), thresholds

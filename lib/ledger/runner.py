@@ -89,7 +89,10 @@ def _run(page, parameters, folder, log, threads, told):
     for place in checkpoints:
         files.forget(place)
         for refused in place.rglob("*.refused*"):
-            what = f"a checkpoint did not fit and was not used: {paths.relative(refused)}; delete it when seen"
+            what = (
+                f"a checkpoint did not fit and was not used: {paths.relative(refused)}; delete "
+                "it when seen"
+            )
             print(what, file=sys.stderr)
 
 

@@ -67,7 +67,10 @@ def listing(rows, papers=(), verdict=None):
         own = [row for row in chosen if row["paper"] == paper]
         if not own:
             continue
-        head = f"{about_paper(paper)[0]}: {counts([(row['kind'], states[row['claim']][0]) for row in own])}"
+        head = (
+            f"{about_paper(paper)[0]}: "
+            f"{counts([(row['kind'], states[row['claim']][0]) for row in own])}"
+        )
         lines += [
             Text(),
             *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" ")),

@@ -79,6 +79,26 @@ def figure(rows=1, columns=1, width=None, height=None, **kwargs):
     )
 
 
+def lines(table, x, y, by=None, *, ax, **options):
+    """Lines of y over x, columns of a table, one for each value of the column or values `by`.
+
+    The mean over what is repeated, with a band from the smallest to the largest. by gives both
+    colour and line style; options: further ones of `seaborn.lineplot`, such as hue and style.
+    """
+    import seaborn as sns  # which takes a second
+
+    if by is not None:
+        options = {"hue": by, "style": by, **options}
+    return sns.lineplot(table, x=x, y=y, ax=ax, errorbar=("pi", 100), **options)
+
+
+def ticks(axis, values):
+    """Exactly these ticks on an axis (`ax.xaxis`, `ax.yaxis`), labelled as they are written."""
+    labels = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    axis.set_ticks(values, labels)
+    axis.minorticks_off()
+
+
 def style(i):
     """Colour and line style of the i-th series."""
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": LINES[i % len(LINES)]}

@@ -6,14 +6,12 @@
 
 from pathlib import Path
 
-data_embedded = (
-    Path(__file__).resolve().parents[2] / "data"
-)  # folder of the data sets that come with the project
+data_embedded = Path(__file__).resolve().parents[2] / "data"  # of a checkout of the project
 data_cache = data_embedded / "cache"  # folder to which data sets are downloaded
+if not data_embedded.is_dir():  # the library is installed alone
+    data_cache = Path.home() / ".cache" / "overparam"
 data_mirror = None  # Path of a read-only folder of data sets, looked at before any download
 memory_limit = None  # bytes that may be used; None: three quarters of what is free
 checkpoint_seconds = 30.0  # between two saves of a training; 0: after every step
-checkpoint_code = (
-    ""  # a digest of the code that a training depends on; a checkpoint of other code is refused
-)
+checkpoint_code = ""  # a digest of the code of a training: checkpoints of other code are refused
 progress = False  # whether long loops show their progress where nobody watches a terminal

@@ -20,7 +20,8 @@ JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)?
 DRY_RUN = """
 import sys
 from ledger import batch
-words = ("--executor", "slurm", "--dry-run", "--cores", "8", "--default-resources", "slurm_partition=gpus")
+words = ["--executor", "slurm", "--dry-run", "--cores", "8"]
+words += ["--default-resources", "slurm_partition=gpus"]
 batch.run("paper", sys.argv[1:], None, words, lambda event: print(event["text"]))
 """
 STEMS = records.pages("paper")

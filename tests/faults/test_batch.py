@@ -149,7 +149,8 @@ def test_an_odd_machine(project):
         os.utime(path, (2**32, 2**32))
     (
         project.root
-        / "a temporary folder of one's own, with a name that is too long for the address of a socket"
+        / "a temporary folder of one's own, with a name that is too long for the address of a "
+        "socket"
     ).mkdir()
     odd = {
         "HOME": "/proc",

@@ -66,7 +66,8 @@ axes[0, 0].plot(torch.arange(3))
 claim.figure(fig, "a")
 value = 0.5
 """,
-    "toy2020-data": 'from overparam.data import load\nload("mnist", n_train=width, n_test=1)\nvalue = 0.5',
+    "toy2020-data": 'from overparam.data import load\nload("mnist", n_train=width, '
+    "n_test=1)\nvalue = 0.5",
 }
 
 

@@ -11,7 +11,10 @@ from markdown_it import MarkdownIt
 from ledger import markup
 from ledger.site import pages
 
-HTML = '"\'></td></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" onerror="evil">'
+HTML = (
+    '"\'></td></div><x-evil onclick="x">SEEN</x-evil><script>evil</script><img src="x:evil" '
+    'onerror="evil">'
+)
 PIECES = [
     *"`~{}a \n\r\t<>*_#-1.[]()!\\&;:\0\u2028é",
     "`" * 10,

@@ -35,7 +35,10 @@ kind = ["a", "b"]
 why = "what runs in minutes"
 n = 20
 """
-PARAMETERS = 'profile = "smoke"\nseed = 3\nn_seeds = 2\nn = 5  # rows\nrate = 0.5\nkind = "a"\nsizes = [1, 2]'
+PARAMETERS = (
+    'profile = "smoke"\nseed = 3\nn_seeds = 2\nn = 5  # rows\nrate = 0.5\nkind = '
+    '"a"\nsizes = [1, 2]'
+)
 
 
 class Toy:

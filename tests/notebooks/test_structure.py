@@ -24,7 +24,8 @@ LONGEST = 90  # characters of a title
 # Formulas, code, and places in a paper; and what theory says, not a run: exponents, scales, a coin,
 # a machine's memory
 NO_RESULT = re.compile(
-    r"\$[^$]*\$|`[^`]*`|[(A-Z]\.?\d+\.\d+|[A-Z]\.\d+|(?:Theorem|Lemma|Example|Section|eq\.) \d+\.\d+"
+    r"\$[^$]*\$|`[^`]*`|[(A-Z]\.?\d+\.\d+|[A-Z]\.\d+|(?:Theorem|Lemma|Example|Section|eq\.) "
+    r"\d+\.\d+"
     r"|95 %|-0\.5\b|= 0\.01\b|error 0\.5\b|141 GB"
 )
 RESULT = re.compile(r"\d+\.\d+|\d[\d,]+\d|\d+ ?%")

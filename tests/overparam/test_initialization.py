@@ -9,8 +9,8 @@ from scipy import integrate
 
 from overparam.bounds import allenzhu2019 as bounds
 from overparam.data import load
-from overparam.errors import ParameterError
 from overparam.data.near_points import near_pair
+from overparam.errors import ParameterError
 from overparam.models.deep_relu import ReLUNet
 from overparam.theory.perturbation import products
 

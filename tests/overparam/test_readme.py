@@ -1,4 +1,4 @@
-"""The README of the library: its code runs and gives what it says, and its table names what there is."""
+"""The README of the library: its code gives what it says, its table names what there is."""
 
 import re
 from pathlib import Path

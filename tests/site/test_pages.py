@@ -36,7 +36,10 @@ BROKEN_PICTURES = (
 )
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 TYPESET = "() => window.MathJax?.startup?.promise.then(() => null)"
-FAULTY = "() => [...document.querySelectorAll('mjx-merror, .math.notranslate:not(:has(mjx-container))')].map(String)"
+FAULTY = (
+    "() => [...document.querySelectorAll('mjx-merror, "
+    ".math.notranslate:not(:has(mjx-container))')].map(String)"
+)
 
 
 class Visitor:
@@ -226,7 +229,10 @@ def test_every_formula_of_every_page_is_typeset(chromium, built, soups):
     scripts = [
         str(tag) for tag in soups["glossary.html"].select("script") if "athjax" in str(tag).lower()
     ]
-    page = f"<!doctype html><meta charset=utf-8>{''.join(scripts)}<body>{'<br>'.join(sorted(formulas))}</body>"
+    page = (
+        "<!doctype html><meta "
+        f"charset=utf-8>{''.join(scripts)}<body>{'<br>'.join(sorted(formulas))}</body>"
+    )
     (built / "formulas.html").write_text(page, encoding="utf-8")
     visitor = Visitor(chromium, built)
     assert visitor.open("formulas").locator("mjx-container").count() >= len(formulas)
@@ -294,7 +300,8 @@ def test_the_dashboard_filters_keeps_its_state_in_the_address_and_sorts_by_keybo
 def test_a_verdict_has_the_colour_of_its_place_whatever_its_kind(chromium, built, mode):
     page = Visitor(chromium, built, mode=mode).open("index")
     ground = (
-        "word => getComputedStyle(Object.assign(document.body.appendChild(document.createElement('span')), "
+        "word => "
+        "getComputedStyle(Object.assign(document.body.appendChild(document.createElement('span')), "
         "{className: `verdict ${word.replaceAll(' ', '-')}`})).backgroundColor"
     )
     places = [

@@ -15,8 +15,10 @@ from . import errata
 PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
 _CARD = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
 _PICTURE = Markup(
-    '<p><a class="picture" style="aspect-ratio: {across} / {down}; width: {wide}" href="{page}.html"><img '
-    'style="width: {width:.6g}%; left: {left:.6g}%; top: {top:.6g}%" src="{source}" alt="{alt}"></a></p>'
+    '<p><a class="picture" style="aspect-ratio: {across} / {down}; width: {wide}" '
+    'href="{page}.html"><img '
+    'style="width: {width:.6g}%; left: {left:.6g}%; top: {top:.6g}%" src="{source}" '
+    'alt="{alt}"></a></p>'
 )
 
 

@@ -112,11 +112,12 @@ def _places(name):
         )
     if not info["embedded"]:
         return [("embedded", settings.data_embedded)]
-    # find_spec locates the package without the second that importing scikit-learn takes
     package, *inside = info["embedded"].split("/")
-    return [
-        ("embedded", Path(importlib.util.find_spec(package).submodule_search_locations[0], *inside))
-    ]
+    found = importlib.util.find_spec(package)  # without the second that an import takes
+    if found is None:
+        lacks = f"{name} comes with the package {package}, which is not installed"
+        raise DataUnavailable(f"{lacks}: pip install 'overparam[notebooks]'")
+    return [("embedded", Path(found.submodule_search_locations[0], *inside))]
 
 
 def _found(name, files, folder, source):

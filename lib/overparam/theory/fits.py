@@ -52,6 +52,21 @@ def loglog_slope(x, y, groups=None):
     return float("nan") if (y <= 0).any() else line(np.log(x), np.log(y), groups).slope
 
 
+def slopes(table, x, y, by="seed", within=None):
+    """The `loglog_slope` of the column y against x for each value of `by`: a Series.
+
+    by: one column of the table or a list; within: a column whose values have intercepts of their
+    own, and share the slope.
+    """
+    columns = [x, y] if within is None else [x, y, within]
+
+    def slope(part):
+        groups = None if within is None else part[within]
+        return loglog_slope(part[x], part[y], groups)
+
+    return table.groupby(by)[columns].apply(slope)
+
+
 def exponential(curve, share=2 / 3, until=None):
     """(rate, R^2) of log F against t over the last `share` of a curve (T,), that is rate in F ~
     exp(-rate t).

@@ -8,9 +8,9 @@ import torch
 
 @cache
 def fast_products():
-    """Switch float32 products to oneDNN where MKL leaves AVX-512 unused and oneDNN stays exact; say
-    whether it did.
+    """Switch float32 products of the process to oneDNN's AVX-512 kernels, where MKL leaves these.
 
+    Says whether it did. It is for the caller of a training: no loop does it by itself.
     MKL runs AVX2 kernels on AMD processors, at under half the speed of oneDNN's AVX-512 ones. The
     setting that reaches these allows rounding to bfloat16, which processors with AMX tiles really
     do: so it is kept only where there are none and where a product agrees with float64 to float32
