@@ -1,6 +1,4 @@
-"""What a statement of a text is, how it is recomputed, and when that agrees with what is
-printed.
-"""
+"""What a statement of a text is, how it is recomputed, and when that agrees with the print."""
 
 import inspect
 import re
@@ -12,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 SEVERITIES = ("result", "exponent", "constant", "typo")  # as in notebooks/errata, the gravest first
-MISREAD = ", perhaps misread"  # added where all rests on one sign or subscript of a text that was read by machine
+# added where all rests on one sign or subscript of a text that was read by machine
+MISREAD = ", perhaps misread"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _FACTOR = re.compile(r"([A-Za-z]\w*)(?:\^(\d+)|\^\((-?\d+(?:/\d+)?)\))?")
 _GREEK = "alpha|beta|gamma|delta|varepsilon|eta|theta|kappa|lambda|sigma|tau|omega"
@@ -60,9 +59,7 @@ class Statement:
 
     @property
     def how(self):
-        """symbolic: exponents of a product of powers; numeric: a number or a relation; by hand:
-        other words.
-        """
+        """symbolic: exponents of powers; numeric: a number or a relation; by hand: other words."""
         if hasattr(self.recomputed, "formula"):
             return "symbolic"
         return "numeric" if self.number is not None or self.printed == "holds" else "by hand"
@@ -78,30 +75,25 @@ class Statement:
         if self.number is not None:
             half_unit = 0.5 * 10.0 ** Decimal(self.printed).as_tuple().exponent
             return bool(abs(computed - self.number) <= half_unit * (1 + 1e-9))
-        return computed == self.printed or None is not exponents(computed) == exponents(
-            self.printed
-        )
+        if computed == self.printed:
+            return True
+        powers = exponents(computed)
+        return powers is not None and powers == exponents(self.printed)
 
     def judged(self, computed):
-        """`agrees`. Raises ValueError unless what does not agree, and nothing else, has a
-        severity.
-        """
-        agrees, graded = self.agrees(computed), self.severity.removesuffix(MISREAD) in SEVERITIES
-        if agrees == graded or (agrees and self.severity):
-            found = (
-                "agrees, and has the"
-                if agrees
-                else f"is {computed} when recomputed, and has no known"
-            )
-            raise ValueError(
-                f"{self.place}: {self.says}: {self.printed} {found} severity {self.severity!r}"
-            )
-        return agrees
+        """`agrees`. Raises ValueError unless what does not agree, and only that, has a severity."""
+        agrees = self.agrees(computed)
+        if agrees and self.severity:
+            wrong = "agrees, and has the"
+        elif not agrees and self.severity.removesuffix(MISREAD) not in SEVERITIES:
+            wrong = f"is {computed} when recomputed, and has no known"
+        else:
+            return agrees
+        statement = f"{self.place}: {self.says}: {self.printed}"
+        raise ValueError(f"{statement} {wrong} severity {self.severity!r}")
 
     def shown(self, computed):
-        """The computed value with two digits more than the printed one has; in powers of ten far
-        from 1.
-        """
+        """The computed value with two digits more than printed; in powers of ten far from 1."""
         if self.number is None:
             return str(computed)
         digits = max(0, 2 - Decimal(self.printed).as_tuple().exponent)
@@ -110,16 +102,13 @@ class Statement:
 
 
 def exponents(text):
-    """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d", or None for other
-    words.
-    """
+    """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d"; None for other words."""
     factors = [_FACTOR.fullmatch(word) for word in text.split()]
     return {f[1]: Fraction(f[2] or f[3] or 1) for f in factors} if all(factors) else None
 
 
 def typeset(text):
-    r"""What is printed or computed in Markdown: relations, numbers and names as they are, the rest
-    as a formula.
+    r"""What is printed or computed in Markdown: words and numbers as they are, else a formula.
 
     >>> typeset("n^(5/2) logm^2 lam0^(-1)")
     '$n^{5/2}\\,\\log^{2} m\\,\\lambda_0^{-1}$'
@@ -134,8 +123,7 @@ def typeset(text):
 
 
 def holds(relation, **axes):
-    """A function that returns "holds", or "fails at" the first point of a grid where a relation is
-    not true.
+    """A function that returns "holds", or "fails at" the first point of a grid without a relation.
 
     relation: a function of the axes, which broadcast, or of nothing; axes: {name: 1-d array}.
     """
@@ -176,8 +164,7 @@ def bounded(ratio, sequence, most=1.5):
 
 
 def order(*formulas):
-    """A function that returns the exponents of a product of powers, such as "n^2 m^(-1/2)", or of
-    several.
+    """A function that returns the exponents of products of powers, such as "n^2 m^(-1/2)".
 
     formulas: functions of their letters, and of parameters with defaults; a logarithm has a letter
     of its own, `logm`, or stays away. What is returned raises ValueError where one is no product of
@@ -209,9 +196,7 @@ def order(*formulas):
 
 
 def power(formula, at, factor=2.0):
-    """A function that returns the exponent p of a formula that goes like x^p, from `at` to `factor
-    * at`.
-    """
+    """A function that returns p of a formula that goes like x^p, from `at` to `factor * at`."""
     return lambda: float(np.log(formula(factor * at) / formula(at)) / np.log(factor))
 
 

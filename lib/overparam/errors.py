@@ -1,5 +1,6 @@
-"""What can go wrong in a user's hands. Each message says in one or two lines what is wrong and what
-to do.
+"""What can go wrong in a user's hands; a message says in a line or two what is wrong.
+
+And what to do.
 """
 
 
@@ -12,9 +13,7 @@ class ParameterError(OverparamError, ValueError):
 
 
 class DataUnavailable(OverparamError):
-    """A data set can be had neither from the cache, nor from the mirror, nor from its original
-    host.
-    """
+    """A data set is neither in the cache, nor in the mirror, nor to be had from its host."""
 
 
 class DataCorrupt(OverparamError):

@@ -11,18 +11,14 @@ SHARE = 0.75  # of what is free, where `settings.memory_limit` says nothing
 
 
 def budget(device="cpu"):
-    """Bytes: `settings.memory_limit`, or three quarters of what is free, on a GPU of its own
-    memory.
-    """
+    """Bytes: `settings.memory_limit`, or three quarters of what is free on the device."""
     if settings.memory_limit is not None:
         return settings.memory_limit
     return int(SHARE * _free(str(device)))
 
 
 def _free(device):
-    """Bytes that can be had without swapping, within the limit of a control group where there is
-    one.
-    """
+    """Bytes that can be had without swapping, within the limit of a control group."""
     if device.startswith("cuda"):
         import torch
 
@@ -35,9 +31,7 @@ def _free(device):
 
 
 def require(needed, what, device="cpu"):
-    """Raise MemoryExceeded where `what` needs more bytes than the budget; tensors on "meta" need
-    none.
-    """
+    """Raise MemoryExceeded where `what` needs more than the budget; "meta" tensors need none."""
     if str(device) != "meta" and needed > (allowed := budget(device)):
         use = f"{what} needs {size(needed)}, and {size(allowed)} may be used"
         raise MemoryExceeded(f"{use}: lower the sizes, or set OVERPARAM_MEMORY")
@@ -49,8 +43,9 @@ def size(count):
 
 
 def held(holder, but=()):
-    """Bytes of the tensors in an object's attributes, and in lists and dicts there, less those of
-    the objects `but`.
+    """Bytes of the tensors in an object's attributes, less those of the objects `but`.
+
+    Lists and dicts in attributes count.
     """
     shared = {t.untyped_storage().data_ptr() for other in but for t in _tensors(vars(other))}
     storages = {
@@ -70,8 +65,9 @@ def _tensors(value):
 
 
 def fitting(count, each, what, device="cpu"):
-    """How many of `count` things of `each` bytes may be held at once, at least 1. Raises
-    MemoryExceeded if none may.
+    """How many of `count` things of `each` bytes may be held at once, at least 1.
+
+    Raises MemoryExceeded if none may.
     """
     require(each, what, device)
     return max(1, min(count, int(budget(device) // max(each, 1))))

@@ -115,9 +115,7 @@ def paper_value(ax, x, y, label="the paper", **kwargs):
 
 
 def band(ax, x, runs, *, label, i=0, marker=False, **kwargs):
-    """Median over runs (axis 0) of `runs` (R, len(x)), with a band from the smallest to the
-    largest.
-    """
+    """Median over runs (axis 0) of `runs` (R, len(x)), with a band from smallest to largest."""
     runs = np.atleast_2d(np.asarray(runs, dtype=float))
     marked = {"marker": MARKERS[i % len(MARKERS)]} if marker else {}
     (line,) = ax.plot(x, np.median(runs, axis=0), label=label, **{**style(i), **marked, **kwargs})
@@ -129,9 +127,7 @@ def band(ax, x, runs, *, label, i=0, marker=False, **kwargs):
 
 
 def name_stand_ins(fig, datasets):
-    """A line above all panels that names the data sets that stand in for others; none where all are
-    themselves.
-    """
+    """A line above all panels that names the data sets that stand in for others, if any do."""
     named = {data.name: data.stand_in for data in datasets if data.stand_in}
     if named:
         line = "; ".join(f"{name}: {stand_in}" for name, stand_in in named.items())

@@ -14,16 +14,7 @@ from scipy import optimize, stats
 import errata
 from errata import guo2024 as guo
 from errata import noy2021 as noy
-from errata.statement import (
-    Statement,
-    bounded,
-    exponents,
-    holds,
-    order,
-    power,
-    solved,
-    typeset,
-)
+from errata.statement import Statement, bounded, exponents, holds, order, power, solved, typeset
 from ledger import fingerprints, registry
 from ledger.site import errata as tables
 from overparam.bounds import guo2024, noy2021

@@ -51,39 +51,6 @@ def test_a_layers_log_norm(m):
     assert -4 <= m * mean <= 0  # (7.1)
 
 
-def test_norms_of_deep_nets_are_log_normal():
-    m, L, eps = 400, 15, 0.2
-    x = chain(m, L + 1, 100_000, 1)[-1]
-    mean, var = az.log_norm_moments(L, m)
-    assert (x.mean(), x.var()) == pytest.approx((mean, var), rel=0.03)
-    assert np.mean(np.abs(np.exp(x / 2) - 1) > eps) == pytest.approx(
-        az.forward_norm_failure_gaussian(L, m, eps), rel=0.1
-    )
-
-
-def fuss_catalan(k, power):
-    """The moments of the squared singular values of a product of k square Gaussian matrices with
-    variance 1/size.
-    """
-    return mp.binomial((k + 1) * power, power) / (k * power + 1)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_fuss_catalan_edge_is_where_the_masked_products_spectrum_ends(k):
-    rng, m = np.random.default_rng(k), 400
-    masks = np.array([rng.permutation(m) < m // 2 for _ in range(k + 1)])
-    product = np.diag(masks[0].astype(float))
-    for mask in masks[1:]:
-        product = mask[:, None] * (rng.normal(0, math.sqrt(2 / m), (m, m)) @ product)
-    squares = np.linalg.eigvalsh(product @ product.T)
-    moments = [np.sum(squares**power) / (m / 2) for power in (1, 2)]
-    assert moments == pytest.approx([float(fuss_catalan(k, power)) for power in (1, 2)], rel=0.12)
-    with mp.workdps(30):
-        growth = fuss_catalan(k, 10**6 + 1) / fuss_catalan(k, 10**6)
-    assert az.fuss_catalan_edge(k) ** 2 == pytest.approx(float(growth), rel=3e-6)
-    assert az.fuss_catalan_edge(1e9) == pytest.approx(math.sqrt(math.e * 1e9), rel=1e-8)
-
-
 def test_backward_sparse_limit_is_the_norm_of_the_largest_entries():
     m = 300_000
     squares = np.sort(np.random.default_rng(0).normal(size=m) ** 2)[::-1]

@@ -236,10 +236,8 @@ OUTSIDE = {
 # "lnm" is log m, "lnnL" log(nL), "lneps" log(1/ε), "cα" guo2024.c_alpha(α); a number is the factor.
 POWERS = {
     allenzhu2019: {
-        "intermediate_width": "n L lnnL",
         "sparse_level": "m L^-1 lnm^-1",
         "sparse_bilinear": "s^1/2 lnm^1/2 m^-1/2",
-        "backward_sparse": "s^1/2 lnm^1/2 d^-1/2",
         "separation_width": "L lnnL delta^-6",
         "sign_changes": "m omega^2/3 L",
         "hidden_change": "omega L^5/2 lnm^1/2",
@@ -251,7 +249,6 @@ POWERS = {
         "thm3_radius": "delta^3/2 n^-9/2 L^-6 lnm^-3",
         "thm5a": "lnm^1/2 omega^1/3 L^3",
         "thm5b": "kappa^-1/3 L^3 omega^4/3 m^1/2 lnm^1/2 d^-1/2",
-        "thm5c_radius": "L^-9 lnm^-3/2",
         "thm1_lr": "d delta n^-4 L^-2 m^-1",
         "thm1_rate": "eta delta m d^-1 n^-2",
         "thm1_movement": "n^3 d^1/2 m^-1/2 lnm delta^-1",
@@ -269,13 +266,11 @@ POWERS = {
         "thm41_kappa": "eps delta n^-1/2",
         "lemC1_R": "4 n^1/2 res0 m^-1/2 lam0^-1",
         "lemC2_H": "n^3 m^-1/2 lam0^-1 kappa^-1 delta^-3/2",
-        "lemC2_Z": "n m^-1/4 lam0^-1/2 kappa^-1/2 delta^-3/4",
     },
     frei2019: {
         "thm35_tau_max": "gamma^12 lnm^-3/2",
         "thm35_Keta_max": "tau^2 gamma^4 lnn/δ^-1/2",
         "thm35_surrogate": "K^-1/2 eta^-1/2 m^-1/2 lnn/δ^1/4 gamma^-2",
-        "a1_distance": "k^1/2 eta^1/2 gamma^-2 lnn/δ^1/4",
         "lem43_lower": "m gamma^4 ES^2",
     },
     guo2024: {

@@ -28,7 +28,6 @@ def test_vanishing_denominators_are_refused(function, arguments, message):
 def test_training_to_the_time_limit_fills_the_neighbourhood():
     tau, gamma, n, delta, m, eta = 0.02, 0.15, 300, 0.01, 4000, 1e-10
     K = b.thm35_Keta_max(tau, gamma, n, delta) / eta
-    assert b.a1_distance(K, eta, n, delta, gamma) == pytest.approx(tau, rel=1e-12)
     surrogate = math.sqrt(math.log(n / delta) / m) / (gamma**4 * tau)
     assert b.thm35_surrogate(m, K, eta, n, delta, gamma) == pytest.approx(surrogate, rel=1e-12)
 

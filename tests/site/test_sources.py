@@ -67,9 +67,7 @@ def test_the_largest_size_counts_and_without_a_record_nothing_is_decided(
     now = json.loads((copied("laptop") / "result.json").read_text())["fingerprint"]
     for of_desk, counts in (("of other sources", "laptop"), (now, "desk")):
         monkeypatch.setattr(
-            stored,
-            "fingerprint",
-            lambda _, size, desk=of_desk: now if size == "laptop" else desk,
+            stored, "fingerprint", lambda _, size, desk=of_desk: now if size == "laptop" else desk
         )
         entries = {entry.claim.id: entry for entry in records.load(figures)}
         entry = entries.pop(CLAIM)

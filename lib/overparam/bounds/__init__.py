@@ -1,5 +1,4 @@
-"""Every theorem's formula as a plain function, one module per paper, arguments named by the paper's
-letters.
+"""Every theorem's formula as a plain function, a module per paper, in the paper's letters.
 
 A docstring begins with the formula and ends with its place in the paper; "ours" is what no paper
 states. Constants that a paper leaves open (C, c, C1, ..) are keyword arguments with default 1. The

@@ -1,5 +1,4 @@
-"""What the formulas do with their arguments: float64, each inside the range that its letter has in
-the paper.
+"""What the formulas do with their arguments: float64, each inside its letter's range.
 
 A range is a pair of a condition on an array and the words that complete "n must be ...".
 """
@@ -18,9 +17,7 @@ UP_TO_1 = (lambda v: (v > 0) & (v <= 1), "in (0, 1]")
 
 
 def float64(value):
-    """The number, array or tensor as a float64 array: integer arrays would overflow in powers such
-    as n⁶.
-    """
+    """A number, array or tensor as float64: integers would overflow in powers such as n⁶."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().double().numpy()
     return np.asarray(value, dtype=np.float64)
@@ -40,8 +37,7 @@ def _within(name, value, allowed):
 
 
 def checker(letters):
-    """A decorator, `@checked` or `@checked(letter=range)`, by which a function gets its letters as
-    float64.
+    """A decorator, `@checked` or `@checked(letter=range)`, that hands letters over as float64.
 
     letters: the ranges, by the space-separated letters that have them. An argument outside its
     range raises ParameterError; one of another name, and a default, passes unchanged.

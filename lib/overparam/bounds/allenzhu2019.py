@@ -1,6 +1,6 @@
-"""Allen-Zhu, Li, Song (2019): convergence of deep over-parameterized ReLU nets, arXiv 1811.03962,
-version 5.
+"""Allen-Zhu, Li, Song (2019): convergence of deep over-parameterized ReLU nets.
 
+arXiv 1811.03962, version 5.
 The net has h₀ = φ(Ax), h_l = φ(W_l h_{l−1}) for l = 1..L and y = Bh_L with φ = max(0, ·), entries
 N(0, 2/m) in A and W_l, N(0, 1/d) in B: m is the width, d the dimension of y. W_1..W_L are trained
 on F = Σ_i F_i, F_i = ½‖y_i − y*_i‖², on n unit inputs with ‖x_i − x_j‖ ≥ δ. ω bounds the spectral
@@ -9,7 +9,7 @@ size. The corrected forms are what the paper's own proofs give.
 """
 
 import numpy as np
-from scipy.special import digamma, erf, erfc, lambertw, ndtri, polygamma
+from scipy.special import digamma, erf, lambertw, ndtri, polygamma
 from scipy.stats import binom
 
 from ..errors import ParameterError
@@ -36,22 +36,6 @@ def _is_corrected(form):
 
 
 @_checked
-def forward_norm_failure(n, L, m, eps, *, power=1, C=1.0, c=1.0):
-    """C n L e^(−c m ε²/L^power), a bound on P(some ‖h_l‖ is outside [1 − ε, 1 + ε]).
-
-    power: 1, or 2 for what a bound of layer by layer gives, as for the nets of Appendix B.
-    Source: Lemma 7.1 and the remark after it.
-    """
-    return C * n * L * np.exp(-c * m * eps**2 / L**power)
-
-
-@_checked
-def intermediate_width(n, L, *, C=1.0):
-    """C n L log(nL), the width from which Lemmas 7.3 and 7.4 hold. Source: Lemma 7.3."""
-    return C * n * L * np.log(n * L)
-
-
-@_checked
 def sparse_level(m, L, *, power=1, c=1.0):
     """c m/(L^power log m), the largest s. Source: Lemma 7.3 (power = 1), Lemmas 8.6 and 8.7 (3)."""
     return c * m / (L**power * np.log(m))
@@ -64,12 +48,6 @@ def sparse_bilinear(s, m, *, C=1.0):
     Source: Lemma 7.3d.
     """
     return C * np.sqrt(s * np.log(m) / m)
-
-
-@_checked
-def backward_sparse(s, m, d, *, C=1.0):
-    """C √(s log m/d), a bound on ‖BD_L W_L ⋯ D_a W_a u‖ for s-sparse unit u. Source: Lemma 7.4a."""
-    return C * np.sqrt(s * np.log(m) / d)
 
 
 @_checked
@@ -132,9 +110,9 @@ def backward_change(s, omega, L, m, d, *, C=1.0):
 
 @_checked
 def grad_upper(F, m, d, n=1, L=1, *, C=1.0):
-    """C F L n m/d, a bound on ‖∇F‖_F²; with L = 1 on ‖∇_{W_l} F‖_F², with n = L = 1 on ‖∇_{W_l}
-    F_i‖_F², F = F_i.
+    """C F L n m/d, a bound on ‖∇F‖_F².
 
+    With L = 1 on ‖∇_{W_l} F‖_F², with n = L = 1 on ‖∇_{W_l} F_i‖_F², F = F_i.
     With L = 1 also on the mean of ‖(n/b) Σ_{i ∈ S_t} ∇F_i‖₂² over the batches S_t. With Σ_i ‖v_i‖²
     or ‖v_i‖² as F it is Lemma 9.3. Source: Theorem 3, eq. (13.2).
     """
@@ -152,9 +130,9 @@ def grad_lower(F, m, d, n, delta, *, c=1.0):
 
 @_checked
 def lem93_lower(F, m, d, n, delta, form="printed"):
-    """F δ m/(2000 dn), a lower bound on the initial ‖∇_{W_L}‖_F² of fixed loss vectors v; F: max_i
-    ‖v_i‖².
+    """F δ m/(2000 dn), a lower bound on the initial ‖∇_{W_L}‖_F² of fixed loss vectors v.
 
+    F: max_i ‖v_i‖².
     corrected: 8000, as of two sums that differ by one term the larger has only half of its norm.
     Source: Lemma 9.3 and Section 9.2.
     """
@@ -189,8 +167,7 @@ def thm3_radius(n, L, delta, m, *, C=1.0):
 
 @_checked
 def omega_range(m, L, d, form="printed", *, C1=1.0, C2=1.0):
-    """C₁ (d/(mL log m))^(3/2) and C₂/(L^(9/2) log³m), the smallest and largest ω of Theorems 4 and
-    5.
+    """C₁ (d/(mL log m))^(3/2) and C₂/(L^(9/2) log³m), the ends of ω in Theorems 4 and 5.
 
     The largest is that of Lemma 8.2 too. corrected: at most C₂/(L⁶ log^(3/2) m), from where on
     mω^(2/3)L sign changes are more than the m/(L³ log m) of Lemma 8.7, on which both theorems rest.
@@ -205,9 +182,10 @@ def omega_range(m, L, d, form="printed", *, C1=1.0, C2=1.0):
 
 @_checked
 def semismooth_terms(F, w, n, L, m, d, omega, form="printed", *, C1=1.0, C2=1.0):
-    """C₁ √(nF) ω^(1/3) L² √(m log m/d) w and C₂ n L² (m/d) w², bounds on F(W + W′) − F(W)
-    − ⟨∇F(W), W′⟩ as a sum. corrected: L³ in the first, as (11.5) bounds one of the L layers that
-    (11.3) adds up. Source: Theorem 4 (Section 11).
+    """C₁ √(nF) ω^(1/3) L² √(m log m/d) w and C₂ n L² (m/d) w²: the terms of Theorem 4.
+
+    Their sum bounds F(W + W′) − F(W) − ⟨∇F(W), W′⟩. corrected: L³ in the first, as (11.5) bounds
+    one of the L layers that (11.3) adds up. Source: Theorem 4 (Section 11).
     """
     power = 3 if _is_corrected(form) else 2
     kink = C1 * np.sqrt(n * F) * np.cbrt(omega) * L**power * np.sqrt(m * np.log(m) / d) * w
@@ -228,7 +206,7 @@ def prop113_diagonal(a, b):
 def thm5a(omega, L, m, *, C=1.0):
     """C √log m ω^(1/3) L³, a bound on the relative change of ∇y_j.
 
-    Up to `thm5c_radius` also on |K(x, x̃) − K^ntk(x, x̃)|/√(K^ntk(x, x) K^ntk(x̃, x̃)).
+    Up to C/(L⁹ log^(3/2) m) also on |K(x, x̃) − K^ntk(x, x̃)|/√(K^ntk(x, x) K^ntk(x̃, x̃)).
     Source: Theorem 5a and c.
     """
     return C * np.sqrt(np.log(m)) * np.cbrt(omega) * L**3
@@ -242,12 +220,6 @@ def thm5b(omega, L, m, d, kappa=1.0, *, C=1.0):
     Source: Theorem 5b, eq. (14.1); with κ ours, for Remark 4.1.
     """
     return C * kappa ** (-1 / 3) * L**3 * omega ** (4 / 3) * np.sqrt(m * np.log(m) / d)
-
-
-@_checked
-def thm5c_radius(L, m, *, C=1.0):
-    """C/(L⁹ log^(3/2) m), the largest ω of Theorem 5c. Source: Theorem 5c."""
-    return C / (L**9 * np.log(m) ** 1.5)
 
 
 def _log10_width(a):
@@ -354,9 +326,9 @@ def _of_kind(kind, factors):
 
 @_checked
 def thm6_iters(kind, n, L, delta, eps=1.0, sigma=1.0, D=1.0, form="printed", *, C=1.0):
-    """C n⁶ L²/δ² times log(1/ε)/σ ("pl"), nD²/ε ("convex"), 1/ε² ("nonconvex") or 1
-    ("cross-entropy") steps.
+    """C n⁶ L²/δ² times a factor of the kind of loss: the steps of Theorem 6.
 
+    log(1/ε)/σ ("pl"), nD²/ε ("convex"), 1/ε² ("nonconvex") or 1 ("cross-entropy").
     sigma: σ of ‖∇f‖² ≥ σ(f − f*); D: distance to the minimiser. corrected: n/ε² for "nonconvex", as
     |f| ≤ O(1) leaves F(W⁽⁰⁾) ≤ O(n). Source: Theorem 6, Appendix A.
     """
@@ -388,22 +360,6 @@ _E3 = 2 * np.sqrt(2 / np.pi)  # E|g|³ of a standard normal g
 
 
 @_checked
-def forward_norm_failure_gaussian(L, m, eps):
-    """erfc √(0.4 ε² m/(L + 1)), the limit of P(|‖h_L‖ − 1| > ε) for m → ∞, small ε: Lemma 7.1 has c
-    = 0.4.
-    """
-    return erfc(np.sqrt(0.4 * eps**2 * m / (L + 1)))
-
-
-@_checked
-def log_norm_moments(L, m):
-    """−(5/2)(L + 1)/m and 5(L + 1)/m, mean and variance of log ‖h_L‖² to leading order in 1/m, from
-    Fact 7.2.
-    """
-    return -2.5 * (L + 1) / m, 5 * (L + 1) / m
-
-
-@_checked
 def log_ratio_moments(m):
     """Mean and variance of log(‖h_l‖²/‖h_{l−1}‖²) for one integer m, where any neuron is on.
 
@@ -418,18 +374,10 @@ def log_ratio_moments(m):
 
 
 @_checked
-def fuss_catalan_edge(k):
-    """√((k + 1)^(k+1)/k^k), the limit of ‖D_k W_k D_{k−1} ⋯ W_1 D_0‖₂ for m → ∞; near √(ek) for
-    large k.
-    """
-    return np.sqrt(k + 1) * np.exp(k / 2 * np.log1p(1 / k))
-
-
-@_checked
 def backward_sparse_limit(s, m):
-    """√(s + 2mtφ(t)) with 2Φ(−t) = s/m, the norm of the s largest of the m entries of B for d = 1
-    and m → ∞.
+    """√(s + 2mtφ(t)) with 2Φ(−t) = s/m, the norm of the s largest of the m entries of B.
 
+    For d = 1 and m → ∞.
     It is the supremum of Lemma 7.4a at a = L + 1 exactly, and a third of that of Lemma 8.7 at a =
     L, ω = 0; also that of |g · a| over unit a with s nonzero entries for g ~ N(0, I), as in Lemma
     B.5 of Frei et al. 2019.
@@ -442,8 +390,9 @@ def backward_sparse_limit(s, m):
 
 @_checked
 def separation_limit(delta, l):
-    """‖(I − ĥ_i ĥ_iᵀ) h_j‖ at layer l, m → ∞, unit inputs at distance δ; l = −1 are the inputs.
-    Ours.
+    """‖(I − ĥ_i ĥ_iᵀ) h_j‖ at layer l for m → ∞ and unit inputs at distance δ.
+
+    l = −1 are the inputs. Ours.
     """
     delta, l = np.broadcast_arrays(delta, l)
     theta = 2 * np.arcsin(delta / 2)
@@ -462,17 +411,15 @@ def sign_changes_onelayer(m, omega):
 
 @_checked
 def sign_changes_random(m, omega):
-    """(m/π) arctan(ω/(2√2)), the expected sign changes by one layer's Gaussian W′ of spectral norm
-    ω, m → ∞.
-    """
+    """(m/π) arctan(ω/(2√2)), the sign changes by one layer's Gaussian W′ of norm ω, m → ∞."""
     return m / np.pi * np.arctan(omega / (2 * np.sqrt(2)))
 
 
 @_checked
 def thm5a_onelayer(omega):
-    """1.640 ω^(1/3), the largest ‖∇_{W_L} y_j − ∇_{W_L} y_j^ntk‖_F/‖∇_{W_L} y_j^ntk‖_F by W′_L
-    alone.
+    """1.640 ω^(1/3), the largest relative change of ∇_{W_L} y_j by W′_L alone.
 
+    It is ‖∇_{W_L} y_j − ∇_{W_L} y_j^ntk‖_F/‖∇_{W_L} y_j^ntk‖_F.
     For ‖h_{L−1}‖ = 1, m → ∞ and small ω: the signs with |g_k| ≤ t|B_jk| change, at the cost Σ g_k²
     = ω².
     """

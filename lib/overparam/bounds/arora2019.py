@@ -114,13 +114,6 @@ def thm41_eps(n, m, kappa, lam0, delta, *, C1=1.0, C2=1.0):
 
 
 @_checked
-def thm51_bound(y, H, lam0, delta, *, C=1.0):
-    """√(2 yᵀH⁻¹y / n) + C √(log(n/(λ₀δ)) / n), as `complexity`. Source: Theorem 5.1, eq. (9)."""
-    yHy, n = _inverse_form(y, H)
-    return np.sqrt(2 * yHy / n) + C * np.sqrt(np.log(n / (lam0 * delta)) / n)
-
-
-@_checked
 def lemC1_R(n, m, lam0, res0):
     """4 √n res0 / (√m λ₀), a bound on ‖w_r(k) − w_r(0)‖₂; res0: ‖y − u(0)‖₂. Source: Lemma C.1."""
     return 4 * np.sqrt(n) * res0 / (np.sqrt(m) * lam0)
@@ -160,12 +153,6 @@ def lem54_rademacher(B, R, m, n, kappa, delta, *, terms=False):
 def lemC2_H(n, m, lam0, kappa, delta, *, C=1.0):
     """C n³ / (√m λ₀ κ δ^(3/2)), an upper bound on ‖H(k) − H(0)‖_F. Source: Lemma C.2."""
     return C * n**3 / (np.sqrt(m) * lam0 * kappa * delta**1.5)
-
-
-@_checked
-def lemC2_Z(n, m, lam0, kappa, delta, *, C=1.0):
-    """C n / √(m^(1/2) λ₀ κ δ^(3/2)), an upper bound on ‖Z(k) − Z(0)‖_F. Source: Lemma C.2."""
-    return C * n / np.sqrt(np.sqrt(m) * lam0 * kappa * delta**1.5)
 
 
 @_checked
@@ -215,9 +202,9 @@ def thm61_proof_const(p):
 
 
 def thm61_sharp_const(p):
-    """2 for p = 1 and √(2π (2l−1) (2l−2)!!/(2l−3)!!) for p = 2l: 1/√c with c the K^p coefficient of
-    eq. (3).
+    """2 for p = 1 and √(2π (2l−1) (2l−2)!!/(2l−3)!!) for p = 2l: 1/√c.
 
+    c: the coefficient of K^p in eq. (3).
     Ours: the proof of Theorem 6.1, Appendix E, without its (2l−3)!!/(2l−2)!! ≥ 1/(2l−1).
     """
     p = _degree(p)

@@ -1,6 +1,6 @@
-"""Frei, Cao, Gu (2019): generalization bounds for overparameterized deep residual networks, arXiv
-1910.02934.
+"""Frei, Cao, Gu (2019): generalization of overparameterized deep residual networks.
 
+arXiv 1910.02934.
 The net has x₁ = σ(W₁ᵀx), x_l = x_{l−1} + θσ(W_lᵀx_{l−1}) for l = 2..L, x_{L+1} = σ(W_{L+1}ᵀx_L) and
 f = vᵀx_{L+1} with v = (1, .., 1, −1, .., −1); W_l has entries N(0, 2/m). γ is the margin of
 Assumption 3.2, τ the radius of the neighbourhood ‖W_l − W_l⁽⁰⁾‖_F ≤ τ, E_S the surrogate error.
@@ -94,8 +94,7 @@ def thm35_width(tau, d, L, n, gamma, delta, m=None, *, C=1.0, rtol=1e-12):
 
 @_checked
 def thm35_own_width(d, L, n, gamma, delta, error=None, *, nu=1.0, nu2=1.0, C=1.0):
-    """The m at which the largest τ that Theorem 3.5 allows meets the theorem's own condition on the
-    width.
+    """The m at which the largest τ that Theorem 3.5 allows meets its condition on the width.
 
     That is m = `thm35_width` with τ = `thm35_tau_max`(γ, m). error: if given, m is also so large
     that (ii), at the longest time Kη allowed, promises E_S ≤ error: m ≥ error⁻² γ⁻⁸ τ⁻²
@@ -122,12 +121,6 @@ def thm35_surrogate(m, K, eta, n, delta, gamma, *, C=1.0):
     Source: Theorem 3.5 (ii).
     """
     return C / np.sqrt(K * eta * m) * np.log(n / delta) ** 0.25 * gamma**-2
-
-
-@_checked
-def a1_distance(k, eta, n, delta, gamma, *, C=1.0):
-    """C √(kη) γ⁻² (log(n/δ))^(1/4), an upper bound on ‖W_l⁽ᵏ⁾ − W_l⁽⁰⁾‖_F. Source: Appendix A.1."""
-    return C * np.sqrt(k * eta) * gamma**-2 * np.log(n / delta) ** 0.25
 
 
 @_checked
@@ -202,9 +195,9 @@ def propC5_width(gamma, d, L, delta, *, C=1.0):
 
 @_checked
 def ref_norm(theta, L):
-    """√(1 − 1/π) cosh(arsinh(1/√(π−1)) + θ(L−1)/√π), the limit of ‖x_L‖/‖x₁‖ for m → ∞ and θ → 0 at
-    fixed θL.
+    """√(1 − 1/π) cosh(arsinh(1/√(π−1)) + θ(L−1)/√π), the limit of ‖x_L‖/‖x₁‖.
 
+    For m → ∞ and θ → 0 at fixed θL.
     Ours: r = ‖x_l‖, S = m^(−1/2) Σ_j x_{l,j} obey r′ = S/√π, S′ = r/√π in t = θ(l−1), from r = 1, S
     = 1/√π.
     """
@@ -214,9 +207,9 @@ def ref_norm(theta, L):
 
 @_checked
 def ref_flip(tau):
-    """(3τ²/π)^(1/3), the largest fraction of one layer's patterns that ‖ΔW_l‖_F ≤ τ can flip for
-    one input.
+    """(3τ²/π)^(1/3), the largest share of a layer's patterns that ‖ΔW_l‖_F ≤ τ can flip.
 
+    For one input.
     Ours, for m → ∞ and to leading order in τ: flipping the fraction q of smallest pre-activations
     takes Σ_j z_j² = (π/3) q³ ‖x_{l−1}‖².
     """
@@ -225,9 +218,9 @@ def ref_flip(tau):
 
 @_checked
 def ref_resid(tau, m, xnorm):
-    """(√π/4) (3/(2π))^(2/3) ‖x_L‖ τ^(4/3) √m, the residual of the sign-aligned last-layer change of
-    size τ.
+    """(√π/4) (3/(2π))^(2/3) ‖x_L‖ τ^(4/3) √m, a residual of the linearisation.
 
+    That of the sign-aligned change of the last layer of size τ.
     Ours, for m → ∞ and to leading order in τ: among the neurons with v_j = +1, those of smallest
     |z_j| move to −z_j, which changes f by Σ_j |z_j| beyond its linearisation. xnorm: ‖x_L‖.
     """
@@ -253,9 +246,9 @@ def ref_norm_wide(theta, L):
 
 @_checked
 def ref_gradient(l, L, theta=None):
-    """θ^(1(2≤l≤L)) ‖x_{l−1}‖ (1 + θ²)^((L−l)₊/2)/√2, the limit of ‖∇_{W_l} f‖_F/√m at
-    initialization for m → ∞.
+    """θ^(1(2≤l≤L)) ‖x_{l−1}‖ (1 + θ²)^((L−l)₊/2)/√2, the limit of ‖∇_{W_l} f‖_F/√m.
 
+    At initialization, for m → ∞.
     Ours: ‖x_{l−1}‖ as in `ref_norm_wide`; the vector W_{L+1}Σ_{L+1}v that f is linear in has length
     √m, grows by √(1 + θ²) at each of the layers L..l+1 that it goes back through, and half of it
     passes Σ_l. In a plain net every factor is 1, and the limit 1/√2 at each layer; theta=None gives

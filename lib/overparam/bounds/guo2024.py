@@ -1,5 +1,4 @@
-"""Guo, Li and Lerman (AISTATS 2024): leaky ReLUs in the training and generalization of wide
-networks.
+"""Guo, Li and Lerman (AISTATS 2024): leaky ReLUs in wide networks.
 
 n unit-norm inputs at distance at least δ from each other, outputs in R^d, L trained hidden layers
 of width m, leak α, step size η, batch size b, t steps, loss = L(W), the sum of the squared

@@ -1,6 +1,6 @@
-"""Noy, Xu, Aflalo, Zelnik-Manor, Jin (2021): GReLU nets, whose gates are fixed at random, arXiv
-2101.04243.
+"""Noy, Xu, Aflalo, Zelnik-Manor, Jin (2021): GReLU nets, whose gates are fixed at random.
 
+arXiv 2101.04243.
 n unit inputs in R^dx, outputs in R^dy, L trained layers of width m, step size η, loss ℓ = ½Σ‖ŷ −
 y‖², and τ, the largest spectral norm by which a layer moves. `log10=True` gives the decimal
 logarithm, where the value itself would overflow.
@@ -164,9 +164,7 @@ def contraction(eta, alpha2, L):
 
 
 class StepTerms(NamedTuple):
-    """The six terms of eq. (18), of which η is the smallest, in the order in which they stand
-    there.
-    """
+    """The six terms of eq. (18), of which η is the smallest, in their order."""
 
     self_quadratic: Any
     cross_quadratic: Any
@@ -183,9 +181,10 @@ class StepTerms(NamedTuple):
 
 @_checked
 def eta_lemma3(alpha2, beta2, beta_x, n, L, loss0, theta, form="printed"):
-    """min(α²/(12β²β_x L), 1/(3L), α²/(4β⁴L), 1/(β²L), √θ/(4√(2L) e^(θ/2) β√ℓ₀), α²θ²/(1024 n e^(2θ)
-    β² ℓ₀)).
+    """The smallest of six terms in α, β, β_x, L, θ, n and ℓ₀: the step size of Lemma 3.
 
+    min(α²/(12β²β_x L), 1/(3L), α²/(4β⁴L), 1/(β²L), √θ/(4√(2L) e^(θ/2) β√ℓ₀), α²θ²/(1024 n e^(2θ) β²
+    ℓ₀)).
     Returns the terms, a `StepTerms`, whose `eta` is the minimum. corrected: the first term is
     α²/(12β⁴L), as it follows from λ²_max(FFᵀ), which the statement of Lemma 2 gives without its
     square.
@@ -227,8 +226,9 @@ def loss0_bound(n, m, dx, form="printed", *, theta=0.5):
 
 @_checked
 def gamma_needed(n, *, alpha2=1.0, beta2=81.0**2):
-    """α²/(2β² n), the largest γ that eq. (17) allows; default: by the constants of Theorem 5,
-    1/(2·81² n).
+    """α²/(2β² n), the largest γ that eq. (17) allows.
+
+    Default: by the constants of Theorem 5, 1/(2·81² n).
     """
     return alpha2 / (2 * beta2 * n)
 
@@ -296,23 +296,23 @@ def lemma5_norm(L, theta, form="printed"):
 
 @_checked
 def kappa1(cosine):
-    """(√(1 − r²) + r(π − arccos r))/π, the cosine of [Ψu]⁺ and [Ψv]⁺ for wide Gaussian Ψ and cos(u,
-    v) = r.
+    """(√(1 − r²) + r(π − arccos r))/π, the cosine of [Ψu]⁺ and [Ψv]⁺ for wide Gaussian Ψ.
+
+    r: cos(u, v).
     """
     return (np.sqrt(1 - cosine**2) + cosine * (np.pi - np.arccos(cosine))) / np.pi
 
 
 @_checked
 def gate_overlap(cosine):
-    """1/2 − arccos(r)/(2π), the share of the gates that are open at both of two inputs of cosine
-    r.
-    """
+    """1/2 − arccos(r)/(2π), the share of gates that are open at both of two inputs of cosine r."""
     return 0.5 - np.arccos(cosine) / (2 * np.pi)
 
 
 @_checked(delta=(lambda v: np.abs(v) <= 1, "in [-1, 1]"))
 def gate_cosines(depth, delta):
-    """r_0 = δ, r_{k+1} = κ₁(r_k), (depth + 1,): the gates of layer k are signs at the cosine r_k.
+    """r_0 = δ, r_{k+1} = κ₁(r_k), (depth + 1,): the gates of layer k are signs at cosine r_k.
+
     Ours.
     """
     found = [np.float64(delta)]
@@ -322,9 +322,9 @@ def gate_cosines(depth, delta):
 
 
 def covariances(depth, delta):
-    """κ₁(δ) Π_{l=1..k} (1 − arccos(r_l)/π), k = 0..depth: the mean cosine of G_k^i x_i and G_k^j
-    x_j. Ours.
+    """κ₁(δ) Π_{l=1..k} (1 − arccos(r_l)/π), k = 0..depth.
 
+    The mean cosine of G_k^i x_i and G_k^j x_j. Ours.
     For inputs of cosine δ and a wide net at initialization, whose W_k are independent of the gates;
     with r_l of `gate_cosines`. It falls as k^(−3), where Theorem 6 has δ(5/6)^k.
     """
@@ -334,9 +334,9 @@ def covariances(depth, delta):
 
 @_checked
 def thm6_covariance(k, m, L, delta, tau, form="printed", *, c=1):
-    """c (m^(−1/4) + δ(5/6)^k + L^(3/2)τ), a bound on |⟨G_k^j x_j, G_k^i x_i⟩|/β_x. Source: Theorem
-    6.
+    """c (m^(−1/4) + δ(5/6)^k + L^(3/2)τ), a bound on |⟨G_k^j x_j, G_k^i x_i⟩|/β_x.
 
+    Source: Theorem 6.
     proof: c (m^(−1/2) + δ(7/9)^k + L^(3/2)τ), as the proof has it: 2(1 + θ)/3 at its θ = 1/6 is
     7/9.
     """

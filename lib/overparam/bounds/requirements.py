@@ -1,6 +1,6 @@
-"""What the five papers' theorems ask for, side by side: width, step size, steps and rate, all
-constants 1.
+"""What the five theorems ask for, side by side: width, step size, steps and rate.
 
+All constants are 1.
 n inputs of unit norm in R^d, one output, L trained layers, the distance δ of the inputs, loss ε,
 leak α; the smallest eigenvalue λ₀ of the Gram matrix, the margin γ, the probability p to fail.
 """
@@ -22,14 +22,15 @@ class Requirement:
     width: float
     step: float
     steps: float
-    share: float  # by which a step lowers the loss, at least; NaN where it falls like a power of the steps
+    # by which a step lowers the loss, at least; NaN where it falls like a power of the steps
+    share: float
     parameters: float
 
 
 def requirements(*, n, L, delta, eps, d, alpha, lam0, gamma, p):
-    """[Requirement] of Arora et al. Theorem 3.1, Allen-Zhu et al. 1, Frei et al. 3.5, Noy et al. 1,
-    Guo et al. 3.1.
+    """What each paper's main theorem asks for: a list of `Requirement`.
 
+    Arora et al. Theorem 3.1, Allen-Zhu et al. 1, Frei et al. 3.5, Noy et al. 1, Guo et al. 3.1.
     The initial weights of Arora et al. have κ = 1; its Φ(0) is taken as n/2, and Guo et al.'s
     initial loss as n.
     The steps of Frei et al. bring the surrogate error to ε, at the largest step size. Raises

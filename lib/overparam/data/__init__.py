@@ -59,8 +59,14 @@ class DataSet:
     sha256: dict
 
     def __repr__(self):
-        rows = f"{len(self.x_train)} + {len(self.x_test)} rows of shape {tuple(self.x_train.shape[1:])}"
-        return f"DataSet({self.name}: {rows}, {self.transform}, {self.x_train.dtype}, from {self.source})"
+        rows = (
+            f"{len(self.x_train)} + {len(self.x_test)} rows of shape "
+            f"{tuple(self.x_train.shape[1:])}"
+        )
+        return (
+            f"DataSet({self.name}: {rows}, {self.transform}, {self.x_train.dtype}, from "
+            f"{self.source})"
+        )
 
 
 def load(
@@ -74,9 +80,9 @@ def load(
     dtype=torch.float64,
     **options,
 ):
-    """A data set by name, as DataSet: `overparam data list` shows the names, data/README.md what
-    each holds.
+    """A data set by name, as DataSet.
 
+    `overparam data list` shows the names, data/README.md what each holds.
     classes: class labels to keep; y is +1, -1 for two of them, else 0..k-1 in this order; None
     keeps all.
     n_train, n_test: rows drawn uniformly without replacement from the training and from the test
@@ -114,8 +120,7 @@ def load(
 
 
 def describe():
-    """One dict per data set: name, available, MiB, licence, origin. Looks at the files' presence,
-    reads none.
+    """One dict per data set: name, available, MiB, licence, origin. Reads none of the files.
 
     `available`: "cache", "mirror", "embedded", "synthetic", or "to be fetched". MiB: of the files
     where they lie, or of the download; None where its size is not known beforehand.
@@ -141,9 +146,7 @@ def describe():
 
 
 def _settings(name, info, transform, options):
-    """The transform and all options with their defaults. Raises ParameterError for those it does
-    not know.
-    """
+    """The transform and all options with their defaults. Raises ParameterError for others."""
     if info["kind"] == "synthetic":
         known = inspect.signature(GENERATORS[name]).parameters
         defaults = {key: p.default for key, p in known.items() if key not in ("n", "seed")}

@@ -13,9 +13,7 @@ from .synthetic import streams
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Row numbers: the whole training `split`, the rows drawn of it (`train`), the rows drawn for
-    the `test`.
-    """
+    """Row numbers: of the whole training `split`, of those drawn of it (`train`) and for `test`."""
 
     split: np.ndarray
     train: np.ndarray
@@ -47,8 +45,7 @@ def count(what, value, least):
 
 
 def rows(name, labels, share, *, classes, n_train, n_test, seed):
-    """The Rows of a seeded draw; with one seed, the first 100 of 200 rows are those of a draw of
-    100.
+    """The Rows of a seeded draw; with one seed, a draw of 200 rows begins with that of 100.
 
     `labels` is (train, test), or (pool,) where the data set has no split of its own: then the test
     rows are the last ones of the seeded order, as many as n_test says or else a share `share` of
@@ -77,9 +74,7 @@ def rows(name, labels, share, *, classes, n_train, n_test, seed):
 
 
 def chosen(name, y, classes):
-    """`classes` as a tuple. Raises ParameterError unless they are two or more distinct classes of
-    y.
-    """
+    """`classes` as a tuple. Raises ParameterError unless they are two or more classes of y."""
     there = np.unique(y).tolist()
     classes = tuple(classes) if isinstance(classes, Iterable) else (classes,)
     if len(set(classes)) != len(classes) or len(classes) < 2 or not set(classes) <= set(there):
@@ -90,8 +85,9 @@ def chosen(name, y, classes):
 
 
 def targets(y, classes):
-    """Labels (n,) as a tensor: +1.0 for the first of two classes and -1.0 for the second, else
-    places in `classes`.
+    """Labels (n,): +1.0 for the first of two classes, -1.0 for the second; else places.
+
+    Places in `classes`.
     """
     if classes is None:
         return torch.from_numpy(y.astype(np.int64))

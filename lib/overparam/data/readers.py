@@ -23,8 +23,7 @@ PATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Decoded data: x and y are (train, test), or (pool,) where the data set has no split of its
-    own.
+    """Decoded data: x and y are (train, test), or (pool,) of a data set without its own split.
 
     Images: uint8 (n, h, w) or (n, h, w, 3), labels uint8. Tables: float64 (n, p), NaN where a value
     is missing, the first `numeric` columns to be standardised, targets float64 of which the
@@ -47,13 +46,15 @@ class Raw:
 
 @functools.lru_cache(maxsize=4)
 def read(found):
-    """(Raw, digests) of the files in `found`: checked and decoded once per process. Raises
-    DataCorrupt.
+    """(Raw, digests) of the files in `found`: checked and decoded once per process.
+
+    Raises DataCorrupt.
     """
     digests = sources.check(found)
     try:
         raw = READERS[found.name]({path.name: path for path, _, _ in found.stamps})
-    except Exception as error:  # decoders raise what they like; the files were read once already, for their digests
+    # decoders raise what they like; the files were read once already, for their digests
+    except Exception as error:
         folder = found.stamps[0][0].parent
         raise DataCorrupt(
             f"{found.name} in {folder} cannot be decoded: {type(error).__name__}: {error}"
@@ -81,9 +82,7 @@ def idx(files):
 
 
 def idx_array(data):
-    """The uint8 array in the bytes of an IDX file. Raises ValueError where its header says anything
-    else.
-    """
+    """The uint8 array in the bytes of an IDX file. Raises ValueError for any other header."""
     if data[:3] != b"\0\0\x08":
         raise ValueError(f"the header {data[:4].hex()} is not that of bytes in the IDX format")
     shape = np.frombuffer(data, ">u4", count=data[3], offset=4)
@@ -91,8 +90,9 @@ def idx_array(data):
 
 
 def cifar10(files):
-    """CIFAR-10 from the binary archive or from lossless contact sheets (image i at row i // 100,
-    column i % 100).
+    """CIFAR-10 from the binary archive or from lossless contact sheets.
+
+    Image i is at row i // 100, column i % 100.
     """
     batches = [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]
     if "labels.npz" in files:
@@ -120,9 +120,7 @@ def cifar100(files):
 
 
 def _patches(path):
-    """An image file cut into squares, row by row: (rows * columns, PATCH, PATCH, 3); what is left
-    over is left out.
-    """
+    """An image file cut into squares, row by row: (rows * columns, PATCH, PATCH, 3)."""
     from PIL import Image
 
     with Image.open(path) as image:
@@ -150,8 +148,9 @@ def _cifar_records(path, members, labels):
 
 
 def housing(files):
-    """20,640 rows: 8 numeric columns (207 total_bedrooms missing), 5 one-hot of ocean_proximity;
-    house value in $.
+    """20,640 rows: 8 numeric columns, 5 one-hot of ocean_proximity; house value in $.
+
+    207 values of total_bedrooms are missing.
     """
     data = _inner(files, "housing.csv")
     header, *rows = csv.reader(io.StringIO(data.decode()))
@@ -165,8 +164,7 @@ def housing(files):
 
 
 def sgemm(files):
-    """241,600 rows: 10 base-2 logarithms of sizes, 4 switches; the mean of the four run times in
-    ms.
+    """241,600 rows: 10 base-2 logarithms of sizes, 4 switches; mean of the four times in ms.
 
     The paper's d = 18 (Noy et al. 2021) counts the four run times among the inputs: here they are
     the target.
@@ -181,8 +179,9 @@ def sgemm(files):
 
 
 def imdb(files):
-    """50,000 reviews with labels 0 negative, 1 positive, from the archive or from the CSV: negative
-    first, by id.
+    """50,000 reviews, labels 0 negative, 1 positive, from the archive or the CSV.
+
+    Negative ones come first, by id.
     """
     ((name, path),) = files.items()
     reviews = _imdb_archive(path) if name.endswith(".tar.gz") else _imdb_csv(path)

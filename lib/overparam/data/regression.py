@@ -60,7 +60,8 @@ def grid_function(n, *, seed):
 def ten_classes(name, n, n_test, *, seed, stand_in=None):
     """A set of images for the regression on one-hot labels: y (n, 10).
 
-    x: the images less the mean of the training images, scaled to norm 1. stand_in: what the record says of the data instead of the data set's own words.
+    x: the images less the mean of the training images, scaled to norm 1. stand_in: what the record
+    says of the data instead of the data set's own words.
     """
     data = load(name, n_train=n, n_test=n_test, seed=seed, transform="raw", flat=True)
     mean = data.x_train.mean(0)

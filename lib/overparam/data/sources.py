@@ -1,6 +1,4 @@
-"""Where a data set's files are: the project's cache, the mirror, the original host. No file is read
-unchecked.
-"""
+"""Where a data set's files are: cache, mirror, original host. No file is read unchecked."""
 
 import contextlib
 import difflib
@@ -47,9 +45,7 @@ class Found:
 
 
 def find(name):
-    """The data set's files where they lie now, as Found, or None. Looks at presence alone, reads
-    nothing.
-    """
+    """The data set's files where they lie now, as Found, or None. Reads none of them."""
     for source, folder in _places(name):
         for files in (entry(name)["files"], entry(name).get("mirror", {})):
             if files and all((folder / file).is_file() for file in files):
@@ -76,8 +72,9 @@ def fetch(name):
 
 
 def check(found):
-    """sha256 of every file. Raises DataCorrupt; a damaged file of the cache is set aside, others
-    stay untouched.
+    """sha256 of every file. Raises DataCorrupt; a damaged file of the cache is set aside.
+
+    Others stay untouched.
     """
     digests = {}
     for path, _, _ in found.stamps:
@@ -131,9 +128,7 @@ def _sha256(path):
 
 
 def _intact(name, path, info, digest):
-    """Whether a file, or the `member` of an archive that has no digest of its own, is the
-    registered one.
-    """
+    """Whether a file, or the `member` of an archive without a digest of its own, is registered."""
     if "member" not in info:
         return digest == info.get("sha256", digest)
     try:
@@ -185,9 +180,7 @@ def _download(name, path):
 
 
 def _download_from(url, name, path):
-    """True if `path` now holds the registered content. A download that is cut or wrong never bears
-    that name.
-    """
+    """True if `path` now holds the registered content; a wrong download never bears that name."""
     import pooch
     from tqdm import tqdm
 
@@ -223,8 +216,11 @@ def _unavailable(name, file, reasons):
         f" A small embedded set, to be asked for by its own name: {instead!r}." if instead else ""
     )
     return (
-        f"{name} is neither in {settings.data_cache / name} nor in {looked}, and {file} could not be downloaded"
-        f" ({'; '.join(reasons)}).\nTo provide it: `overparam data fetch {name}` with a network; or put"
-        f" {', '.join(info['files'])} into that cache folder by hand; or set OVERPARAM_DATA to a folder"
+        f"{name} is neither in {settings.data_cache / name} nor in {looked}, and {file} could not "
+        "be downloaded"
+        f" ({'; '.join(reasons)}).\nTo provide it: `overparam data fetch {name}` with a network; "
+        "or put"
+        f" {', '.join(info['files'])} into that cache folder by hand; or set OVERPARAM_DATA to a "
+        "folder"
         f" with {name}/.{instead}"
     )

@@ -19,9 +19,9 @@ def streams(seed, count):
 
 
 def guo_synthetic(n, *, seed, inputs="raw", noise_std=0.1):
-    """Guo et al. 2024, Sec. 5.1, x in R^5: y = sin(10 x1 + 20 x2^3) + cos(3 x3 + 5 x4^2)
-    + 2/(1 + ReLU(0.05 + x5))^(1/2) + 2 x1 x5 + noise.
+    """Guo et al. 2024, Sec. 5.1: inputs x in R^5 and labels of a sum of waves.
 
+    y = sin(10 x1 + 20 x2^3) + cos(3 x3 + 5 x4^2) + 2/(1 + ReLU(0.05 + x5))^(1/2) + 2 x1 x5 + noise.
     The paper's noise N(0, 0.01) is read as variance 0.01. Its "normalized Gaussian" inputs may be
     read as N(0, I) (`raw`) or as those scaled to norm 1 before the labels are computed (`unit`);
     `unit_bias` has the labels of `unit` and the inputs (x, 1)/sqrt 2 in R^6.
@@ -41,9 +41,9 @@ def guo_synthetic(n, *, seed, inputs="raw", noise_std=0.1):
 
 
 def noy_ackley(n, d=200, *, seed):
-    """Noy et al. 2021, Sec. 6.1: y = sum_j x_{d+1-j} (log|x_j| (cos x_j + x_j^3 sin x_j) +
-    |x_j|^(1/2)), x ~ N(0, I_d).
+    """Noy et al. 2021, Sec. 6.1: x ~ N(0, I_d) and labels of an Ackley-like sum.
 
+    y = sum_j x_{d+1-j} (log|x_j| (cos x_j + x_j^3 sin x_j) + |x_j|^(1/2)).
     The printed formula lacks the index of x^3 and pairs x_j with x_{d-j}, which does not exist for
     j = d: it is read as the reversed vector. Labels are those of the unscaled x; the networks get
     x/|x|.

@@ -1,5 +1,6 @@
-"""Classification tasks of small images, with true or partly wrong labels, as Allen-Zhu et al. 2019
-train on them.
+"""Classification tasks of small images, with true or partly wrong labels.
+
+Source: Allen-Zhu et al. 2019, Figures 1 to 4, train on such.
 """
 
 import torch
@@ -10,10 +11,10 @@ from . import load
 
 
 def image_task(name, *, n, size, seed, wrong=0.0, dtype=torch.float32):
-    """(data, x, y, scale): n images (n, c, size, size) in [0, 1] of a data set, averaged over
-    squares, class numbers (n,), of which the share `wrong` is that of another class, and (mean,
-    std) of the channels, each (c, 1, 1).
+    """(data, x, y, scale): n images of a data set, averaged over squares, and class numbers.
 
+    x: (n, c, size, size) in [0, 1]; y: (n,), of which the share `wrong` is that of another class;
+    scale: (mean, std) of the channels, each (c, 1, 1).
     Raises ParameterError where the images have no such squares.
     """
     data = load(name, n_train=n, n_test=0, seed=seed, transform="raw", dtype=dtype)

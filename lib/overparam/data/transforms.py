@@ -45,9 +45,9 @@ def _append_one(x):
 
 
 def images(x, how, *, flat=None, named=str):
-    """uint8 images (n, h, w) or (n, h, w, 3) -> float64 (n, c*h*w), or (n, c, h, w) for `raw` or
-    flat=False.
+    """uint8 images (n, h, w) or (n, h, w, 3) as float64, flat or (n, c, h, w).
 
+    Flat, (n, c*h*w), unless `raw` or flat=False.
     `raw` is x/255, `half` is (x/255 - 0.5)/0.5 (Guo et al. 2024, App. C.1); the others are
     `normalise`.
     """
@@ -68,9 +68,9 @@ def images(x, how, *, flat=None, named=str):
 
 
 def scaler(x, numeric):
-    """A function that imputes and standardises the first `numeric` columns as the rows of x, (n,
-    p), say.
+    """A function that imputes and standardises `numeric` first columns as the rows of x say.
 
+    x: (n, p).
     A missing value becomes the column's median, then each column gets mean 0 and standard deviation
     1 (a constant column becomes 0). Columns beyond (one-hot codes) stay. Guo et al. 2024, App. C.1.
     """
@@ -93,9 +93,7 @@ def words(text):
 
 
 def ranking(texts):
-    """word -> 1, 2, ... by falling number of occurrences in the texts, ties in alphabetical
-    order.
-    """
+    """word -> 1, 2, ... by falling number of occurrences in the texts, then by alphabet."""
     counts = Counter()
     for text in texts:
         counts.update(words(text))
@@ -106,9 +104,7 @@ def ranking(texts):
 
 
 def tokens(texts, rank, *, vocab, length):
-    """Token ids, int64 (n, length): the first `length` words that rank below `vocab` (no rarer
-    ones), then 0.
-    """
+    """Token ids, int64 (n, length): the first `length` words that rank below `vocab`, then 0."""
     ids = torch.zeros(len(texts), length, dtype=torch.int64)
     for row, text in zip(ids, texts, strict=True):
         known = [k for word in words(text) if (k := rank.get(word, vocab)) < vocab][:length]

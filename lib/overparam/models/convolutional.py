@@ -14,9 +14,9 @@ from .modules import Drawn, LeakyUnit
 
 
 class VGG(nn.Module):
-    """Stages of 3 x 3 convolutions (biases, batch normalization, ReLU), each followed by 2 x 2
-    pooling; one Linear.
+    """Stages of 3 x 3 convolutions, each followed by 2 x 2 pooling; one Linear.
 
+    Convolutions have biases, batch normalization and ReLU.
     layers: convolutions of each stage; stage k has width min(2^k, 8) channels. Inputs (n, *shape),
     shape (c, h, w); outputs (n, classes). Weights of convolutions N(0, 2/(9 channels out)), of the
     last layer N(0, 0.01^2), biases 0. VGG19: layers [2, 2, 4, 4, 4], width 64, shape (3, 32, 32).
@@ -77,8 +77,9 @@ class ResNet(nn.Module):
 
 
 class _Block(nn.Module):
-    """ReLU(shortcut(x) + f(x)): f has two 3 x 3 convolutions, or 1 x 1, 3 x 3, 1 x 1 with four
-    times the channels.
+    """ReLU(shortcut(x) + f(x)), f of two 3 x 3 convolutions, or of 1 x 1, 3 x 3, 1 x 1.
+
+    The latter has four times the channels.
     """
 
     def __init__(self, draw, inputs, width, stride, bottleneck):
@@ -106,9 +107,7 @@ def _conv(draw, inputs, outputs, kernel, stride=1):
 
 @dataclass(frozen=True)
 class Original:
-    """A net of the paper: what it is called there, its family, the parts of its stages, channels of
-    the first.
-    """
+    """A net of the paper: its name there, family, parts of its stages, channels of the first."""
 
     title: str
     family: str
@@ -127,8 +126,9 @@ ORIGINALS = {
 
 
 def cifar_net(name, layers, width, *, shape, classes, seed):
-    """A net of the family of the paper's net `name` (vgg19, resnet32, resnet110, resnet110-basic),
-    in float64.
+    """A net of the family of the paper's net `name`, in float64.
+
+    name: vgg19, resnet32, resnet110, resnet110-basic.
     """
     if name not in ORIGINALS:
         raise ParameterError(f"unknown net {name!r}; there are {', '.join(ORIGINALS)}")
@@ -141,9 +141,7 @@ def cifar_net(name, layers, width, *, shape, classes, seed):
 
 
 def net_title(name, layers, width):
-    """What a figure calls the net of `cifar_net`: the paper's name at the paper's size, else what
-    stands in for it.
-    """
+    """What a figure calls the net of `cifar_net`: the paper's name, or what stands in for it."""
     original = ORIGINALS[name]
     if (tuple(layers), width) == (original.layers, original.width):
         return original.title
@@ -152,8 +150,7 @@ def net_title(name, layers, width):
 
 
 class LeakyCNN(nn.Module):
-    """Four 3 x 3 convolutions and two linear layers, leaky units of slope `alpha` after all but the
-    last.
+    """Four 3 x 3 convolutions and two linear layers, leaky units of slope `alpha` between.
 
     Convolutions 1, 2, pooling, 3, 4, pooling (maxima of 2 x 2), flattening, Linear(width size^2/16,
     hidden), Linear to `classes`. Inputs (n, channels, size, size), or flattened; outputs (n,

@@ -1,6 +1,4 @@
-"""The rescaled leaky ReLU as a torch module, and layers drawn from a seeded generator in
-float64.
-"""
+"""The rescaled leaky ReLU as a torch module, and layers drawn from a seed in float64."""
 
 import torch
 from torch import nn
@@ -23,9 +21,7 @@ class LeakyUnit(nn.Module):
 
 
 class Drawn:
-    """Makes layers with weights drawn from one seed in float64; bias: whether they have biases, at
-    zero.
-    """
+    """Makes layers with weights drawn from one seed in float64; bias: with biases, at zero."""
 
     def __init__(self, seed, bias=False):
         self.generator, self.bias = torch.Generator().manual_seed(seed), bias
@@ -43,17 +39,15 @@ class Drawn:
         )
 
     def conv(self, p, m, std, kernel=3, stride=1):
-        """nn.Conv2d(p, m) of kernel x kernel, padded to keep the image's size at stride 1, with
-        weights N(0, std^2).
-        """
+        """nn.Conv2d(p, m) of kernel x kernel with weights N(0, std^2); stride 1 keeps the size."""
         return self._filled(
             nn.Conv2d(p, m, kernel, stride, kernel // 2, bias=self.bias, dtype=torch.float64), std
         )
 
     def head(self, p, m, d, alpha, fan):
-        """Linear(p, m), leaky unit, Linear(m, d): weights N(0, 2/p) for fan "in" or N(0, 2/m) for
-        "out", and N(0, 1/d).
+        """Linear(p, m), leaky unit, Linear(m, d).
 
+        Weights N(0, 2/p) for fan "in" or N(0, 2/m) for "out", and N(0, 1/d).
         Guo et al. 2024 initialise square layers by N(0, 2/m) and leave open what others get.
         """
         if fan not in ("in", "out"):

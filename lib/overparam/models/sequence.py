@@ -48,9 +48,9 @@ class LeakyLSTM(nn.Module):
 
 
 class LeakyViT(nn.Module):
-    """A vision transformer whose head, and on request whose encoder's MLPs, have leaky units of
-    slope `alpha`.
+    """A vision transformer with leaky units of slope `alpha` in its head.
 
+    On request in the MLPs of its encoder as well.
     Inputs (n, 1, size, size), or flattened, cut into patches of `patch` x `patch`; outputs (n,
     classes): logits. Learned positions, `layers` pre-norm blocks of attention and an MLP (GELU
     unless `leaky_encoder`), the mean over the patches, and a head of `head` units with biases. The

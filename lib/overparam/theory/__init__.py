@@ -1,3 +1,1 @@
-"""What the papers prove with: kernels, curvature, margins, changed weights and attacks,
-straight-line fits.
-"""
+"""What the papers prove with: kernels, curvature, margins, changed weights, fits."""

@@ -1,6 +1,6 @@
-"""Curvature of a loss at a point, and how far a line through it leads down, for any loss over a
-parameter dict.
+"""Curvature of a loss at a point, and how far a line through it leads down.
 
+For any loss over a parameter dict.
 All functions work on one vector w (P,) of all parameters; `Flat` goes between the two. In "product"
 a function v -> H v is meant, v of shape (P,).
 """
@@ -13,9 +13,7 @@ from scipy.optimize import minimize_scalar
 
 
 class Flat:
-    """Parameters {name: tensor} as one vector (P,), and back: `flat(w)` are views of w under their
-    names.
-    """
+    """Parameters {name: tensor} as one vector (P,), and back: `flat(w)` are views of w."""
 
     def __init__(self, parameters):
         self.shapes = {name: p.shape for name, p in parameters.items()}
@@ -40,8 +38,9 @@ def value_and_gradient(loss, w):
 
 
 def difference_product(gradient, w, radius):
-    """v -> (g(w + q v) - g(w - q v)) / (2 q), q = radius at unit v, linear in |v| > 0; g: w ->
-    (P,).
+    """v -> (g(w + q v) - g(w - q v)) / (2 q), q = radius at unit v; g: w -> (P,).
+
+    Linear in |v| > 0.
     """
 
     def product(v):
@@ -59,9 +58,9 @@ def smoothed_product(gradient, w, radius, displacements):
 
 
 def lanczos(product, v, steps):
-    """(values (K,) ascending, lowest and highest Ritz vector (2, P)) after K <= steps steps from v
-    (P,).
+    """(values (K,), lowest and highest Ritz vector (2, P)) after K <= steps steps from v (P,).
 
+    Values ascend.
     Every new vector is orthogonalised against all former ones, twice. It ends early where these
     span an invariant subspace; with steps = P the values are all eigenvalues that v has a part in.
     """
@@ -87,8 +86,7 @@ def lanczos(product, v, steps):
 
 
 def best_length(loss, shortest, longest, within=0.02):
-    """(a, loss(a)): the a in [shortest, longest] where loss, a function of a number, is lowest, to
-    the share `within`.
+    """(a, loss(a)): the a in [shortest, longest] where loss(a) is lowest, to the share `within`.
 
     Of lengths that double the best, and between its two neighbours golden sections and parabolas in
     log a (Brent's method). Where there are several minima, that of the best of the doubled lengths

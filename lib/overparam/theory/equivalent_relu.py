@@ -1,6 +1,6 @@
-"""From a trained GReLU net to a ReLU net with the same features at given inputs (Noy et al. 2021,
-Theorem 2).
+"""From a trained GReLU net to a ReLU net with the same features at given inputs.
 
+Source: Noy et al. 2021, Theorem 2.
 With Z~_k the features of the GReLU net after its gates, as columns, the ReLU net's pre-activations
 are to be P_k = W~_k [P_{k-1}]^+ = Z~_k, so W~_k = Z~_k ([Z~_{k-1}]^+)^+, the solution of smallest
 norm. It exists where [Z~_{k-1}]^+ has rank n. Eq. (49) prints the factors the other way round and
@@ -18,9 +18,9 @@ LAST = ("nonneg", "linear", "naive")
 
 @dataclass(frozen=True, eq=False)
 class EquivalentNet:
-    """A ReLU net made from a GReLU net. `weights`: [W~_1, .., W~_L], float64 (m, m), for
-    `GatedRuns.with_weights`.
+    """A ReLU net made from a GReLU net.
 
+    `weights`: [W~_1, .., W~_L], float64 (m, m), for `GatedRuns.with_weights`.
     ranks, conditions: of [Z~_0]^+, .., [Z~_{L-1}]^+ at the inputs of the fit, (L,): numerical
     ranks, and quotients of the largest and the smallest singular value that was used. errors: |P_k
     - Z~_k|_F / |Z~_k|_F at these inputs, (L,) (of P_L and its target). With last="linear" the
@@ -49,9 +49,9 @@ class EquivalentNet:
 
 
 def equivalent_relu(run, *, last="nonneg", cut=None, sequential=False):
-    """The `EquivalentNet` of a GReLU descent of one run at the inputs that it holds (`run.load`
-    takes others).
+    """The `EquivalentNet` of one run of a GReLU net, at the inputs that it holds.
 
+    `run.load` takes others.
     last: what becomes of layer L, as B [Z~_L]^+ is not B Z~_L: "naive", the literal target Z~_L;
     "linear", that without the last ReLU; "nonneg", a target H >= 0 near [Z~_L]^+ with B H equal to
     the outputs.
@@ -82,9 +82,7 @@ def equivalent_relu(run, *, last="nonneg", cut=None, sequential=False):
 
 
 def features(run):
-    """[Z~_0, .., Z~_L] of a GReLU descent at the inputs that it holds, each (n, m), computed in
-    float64.
-    """
+    """[Z~_0, .., Z~_L] of a GReLU descent at its inputs, each (n, m), computed in float64."""
     found = [run.h[0].double()]
     for W, gate in zip(run.W, run.gates, strict=True):
         found.append((found[-1] @ W.double().T).mul_(gate))
@@ -92,9 +90,7 @@ def features(run):
 
 
 def _least_squares(R, Z, cut, layer):
-    """Smallest X with R X = Z, rank, condition of R (n, m); by SVD or (n > 4 m) eigenvectors of R^T
-    R.
-    """
+    """Smallest X with R X = Z, rank and condition of R (n, m); by SVD, or R^T R for n > 4 m."""
     tall = R.shape[0] > 4 * R.shape[1]
     if tall:
         values, V = torch.linalg.eigh(R.T @ R)
@@ -107,7 +103,8 @@ def _least_squares(R, Z, cut, layer):
     rank, inverse = kept.sum(), torch.where(kept, 1 / s, 0)
     if cut is None and int(rank) < len(R):
         raise ParameterError(
-            f"layer {layer}: its {len(R)} features have rank {int(rank)}, so no exact equivalent exists; "
+            f"layer {layer}: its {len(R)} features have rank {int(rank)}, so no exact equivalent "
+            "exists; "
             "take fewer inputs, a wider net, or set cut for a least-squares fit"
         )
     rotated = inverse[:, None] * (V.T @ (R.T @ Z)) if tall else U.T @ Z

@@ -1,6 +1,4 @@
-"""How fast things fall and grow: straight lines through points and curves, times to a level, spread
-of values.
-"""
+"""How fast things fall and grow: lines through points, times to a level, spread of values."""
 
 from typing import NamedTuple
 
@@ -16,9 +14,9 @@ class Line(NamedTuple):
 
 
 def line(x, y, groups=None):
-    """The least-squares `Line` through y against x, (k,) each; with `groups` (k,), an intercept for
-    each value of it.
+    """The least-squares `Line` through y against x, (k,) each.
 
+    groups: (k,), each value of which has an intercept of its own.
     Points that are not finite do not count. All three are NaN where no group has two different x,
     and the intercept where there are groups; R^2 is NaN for fewer than three points, or where y is
     constant.
@@ -45,9 +43,7 @@ def line(x, y, groups=None):
 
 
 def loglog_slope(x, y, groups=None):
-    """The exponent of y ~ x^exponent: the slope of log y against log x, (k,) each; NaN where some y
-    <= 0.
-    """
+    """The exponent of y ~ x^exponent: the slope of log y against log x; NaN where some y <= 0."""
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     return float("nan") if (y <= 0).any() else line(np.log(x), np.log(y), groups).slope
 
@@ -68,9 +64,9 @@ def slopes(table, x, y, by="seed", within=None):
 
 
 def exponential(curve, share=2 / 3, until=None):
-    """(rate, R^2) of log F against t over the last `share` of a curve (T,), that is rate in F ~
-    exp(-rate t).
+    """(rate, R^2) of F ~ exp(-rate t) over the last `share` of a curve (T,).
 
+    By a line through log F against t.
     until: the curve ends where it first reaches this level; what follows, rounding say, does not
     count.
     """
@@ -80,8 +76,9 @@ def exponential(curve, share=2 / 3, until=None):
 
 
 def power(curve, share=0.9, until=None):
-    """(exponent, R^2) of log F against log t over the last `share` of a curve (T,), that is F ~
-    t^exponent.
+    """(exponent, R^2) of F ~ t^exponent over the last `share` of a curve (T,).
+
+    By a line through log F against log t.
     """
     t, values = _last(curve, share, until)
     fit = line(np.log(np.maximum(t, 1)), np.log(values))

@@ -1,6 +1,4 @@
-"""Functions of one coordinate of the sphere, by degree: what a kernel of the inner product can
-represent.
-"""
+"""Functions of one coordinate of the sphere, by degree, and what a kernel makes of them."""
 
 import numpy as np
 from scipy.special import eval_jacobi
@@ -11,16 +9,14 @@ NODES = 400  # of the quadrature in the angle, where integrands are smooth
 
 
 def relu_profile(t):
-    """t (pi - arccos t) / (2 pi), the kernel of `kernels.relu_gram` as a function of the inner
-    product.
-    """
+    """t (pi - arccos t) / (2 pi), the kernel of `relu_gram` as a function of the inner product."""
     return t * (np.pi - np.arccos(t)) / (2 * np.pi)
 
 
 def relu_norm(f, d, degrees):
-    """The norm of x -> f(x_1) on the sphere in R^d in the space of `relu_profile`, (sum_k c_k^2 /
-    h_k)^{1/2}.
+    """The norm of x -> f(x_1) on the sphere in R^d in the space of `relu_profile`.
 
+    It is (sum_k c_k^2 / h_k)^{1/2}.
     It is the supremum of (y^T H^{-1} y)^{1/2}, y_i = f(x_i1), over all inputs and their number, H
     as of `relu_gram`. degrees: all that occur in f; odd ones from 3 on are not in the space.
     Source: the addition theorem, as in C. Mueller, "Spherical Harmonics", 1966; for this kernel

@@ -18,8 +18,7 @@ WORK = 10  # arrays of the size of a block
 
 
 def relu_gram(x):
-    """H_ij = <x_i, x_j> (pi - arccos <x_i, x_j>) / (2 pi), the Gram matrix H^infinity of a
-    two-layer ReLU net.
+    """H_ij = <x_i, x_j> (pi - arccos <x_i, x_j>) / (2 pi), H^infinity of a two-layer ReLU net.
 
     x: unit-norm inputs (n, d). Returns float64 (n, n), symmetric, with diagonal exactly 1/2. The
     inner products are clipped to [-1, 1]. Source: Arora et al. 2019, eq. (3).
@@ -45,9 +44,9 @@ def relu_cross_gram(x_new, x):
 
 
 def kernel_predict(gram, cross, y):
-    """H(x', X) H^{-1} y: what a net of infinite width, trained to the end from outputs zero,
-    predicts at new inputs x'.
+    """H(x', X) H^{-1} y: what a net of infinite width predicts at new inputs x'.
 
+    Trained to the end, from outputs zero.
     gram: (n, n) on the training inputs; cross: (n', n) as of `relu_cross_gram`; y: labels (n,), or
     (n, k) for k label vectors that share one Cholesky factor. Returns float64 (n',) or (n', k).
     Raises ParameterError where the gram is not positive definite. Source: the limit k -> infinity
@@ -75,9 +74,9 @@ def _relu_kernel(inner):
 
 
 def leaky_ntk(x, depth, alpha):
-    """T_L of the deep leaky-ReLU net of Algorithm 1 with only W_1..W_L trained: its NTK is m / (2
-    d) T_L for width m.
+    """T_L of the deep leaky-ReLU net of Algorithm 1 with only W_1..W_L trained.
 
+    Its tangent kernel is m / (2 d) T_L for width m.
     With s = |x||x'|, rho_0 the cosine, c = (1 - alpha)^2 / (1 + alpha^2), and k_0, k_1 the
     arc-cosine kernels k_0 = 1 - arccos(rho)/pi, k_1 = (sqrt(1 - rho^2) + (pi - arccos rho) rho) /
     pi:
@@ -94,9 +93,8 @@ def leaky_ntk(x, depth, alpha):
         s, rho = _sizes_and_cosines(a, b)
         total = torch.zeros_like(rho)
         for _ in range(depth):
-            angle = torch.acos(rho)
-            total = (total + s * rho) * (c * (1 - angle / math.pi) + linear)
-            k1 = (torch.sqrt(1 - rho**2) + (math.pi - angle) * rho) / math.pi
+            k0, k1 = _arc_cosine_kernels(rho)
+            total = (total + s * rho) * (c * k0 + linear)
             rho = torch.clamp(c * k1 + linear * rho, -1, 1)
         return total
 
@@ -104,9 +102,9 @@ def leaky_ntk(x, depth, alpha):
 
 
 def residual_ntk(x, depth, theta):
-    """The NTK over m of `ResidualReLU(d, m, L, theta)` with all W_1..W_{L+1} trained, for m ->
-    infinity.
+    """The tangent kernel over m of `ResidualReLU(d, m, L, theta)`, for m -> infinity.
 
+    All W_1..W_{L+1} are trained.
     With K_l, N_l the limits of <x_l, x'_l> and |x_l|^2, rho_l their cosine, S_l that of m^{-1/2}
     sum_j x_{l,j}, and k_0, k_1 as in `leaky_ntk`: K_1 = |x||x'| k_1(rho_0), S_1 = |x| / sqrt(pi),
     K_{l+1} = K_l + theta^2 sqrt(N_l N'_l) k_1(rho_l) + theta (S'_l sqrt(N_l) + S_l sqrt(N'_l)) /
@@ -126,21 +124,23 @@ def _residual_block(a, b, depth, theta):
     N, N2 = a.square().sum(1), b.square().sum(1)
     S, S2 = (N / math.pi).sqrt(), (N2 / math.pi).sqrt()
     K = [a @ b.T]
-    cosines = [_cosine(K[0], N, N2)]
+    k0, k1 = _arc_cosine_kernels(_cosine(K[0], N, N2))
+    overlaps = [k0]  # k_0(rho_0), ..
     for l in range(depth):
         root, root2 = N.sqrt()[:, None], N2.sqrt()[None]
-        update = root * root2 * _k1(cosines[-1])
+        update = root * root2 * k1
         if theta is None or l == 0:
             K.append(update)
         else:
             mixed = theta * (S2[None] * root + S[:, None] * root2) / math.pi**0.5
             K.append(K[-1] + theta**2 * update + mixed)
             (N, S), (N2, S2) = _residual_norm(N, S, theta), _residual_norm(N2, S2, theta)
-        cosines.append(_cosine(K[-1], N, N2))
-    B = _k0(cosines[-1])
+        k0, k1 = _arc_cosine_kernels(_cosine(K[-1], N, N2))
+        overlaps.append(k0)
+    B = overlaps[-1]
     total = K[-1] * B
     for l in range(depth - 1, -1, -1):
-        k0 = _k0(cosines[l])
+        k0 = overlaps[l]
         total = total + (1 if theta is None or l == 0 else theta**2) * K[l] * B * k0
         B = B * (k0 if theta is None else 1 + theta**2 * k0)
     return total / 2
@@ -148,15 +148,14 @@ def _residual_block(a, b, depth, theta):
 
 def _residual_norm(N, S, theta):
     """N_{l+1} and S_{l+1}."""
-    return N * (1 + theta**2) + 2 * theta * S * (N / math.pi).sqrt(), S + theta * (
-        N / math.pi
-    ).sqrt()
+    step = theta * (N / math.pi).sqrt()
+    return N * (1 + theta**2) + 2 * S * step, S + step
 
 
 def gated_ntk(x, depth, kind="grelu"):
-    """The NTK of `GatedRuns(kind, d_x, m, L, d_y)` times d_x d_y / m^2, by one output, for m ->
-    infinity.
+    """The tangent kernel of `GatedRuns(kind, d_x, m, L, d_y)` times d_x d_y / m^2.
 
+    By one output, for m -> infinity.
     With r_1 = k_1(delta), r_{k+1} = k_1(r_k), delta the cosine of two inputs and k_0, k_1 as in
     `leaky_ntk`: of GReLU L |x||x'| r_1 prod_{k=1..L} k_0(r_k), since every layer gives the same; of
     its ReLU twin
@@ -169,10 +168,12 @@ def gated_ntk(x, depth, kind="grelu"):
 
     def block(a, b):
         s, rho = _sizes_and_cosines(a, b)
-        r = [_k1(rho)]
-        for _ in range(depth - 1):
-            r.append(_k1(r[-1]))
-        overlaps = [_k0(each) for each in r]
+        r, overlaps = [], []
+        _, cosine = _arc_cosine_kernels(rho)
+        for _ in range(depth):
+            r.append(cosine)
+            k0, cosine = _arc_cosine_kernels(cosine)
+            overlaps.append(k0)
         if kind == "grelu":
             return s * depth * r[0] * torch.stack(overlaps).prod(0)
         total, product = 0, 1
@@ -184,18 +185,17 @@ def gated_ntk(x, depth, kind="grelu"):
     return _assembled(x, block, depth * x.norm(dim=1) ** 2)
 
 
-def _k0(rho):
-    return 1 - torch.acos(rho) / math.pi
-
-
-def _k1(rho):
-    k1 = (torch.sqrt(1 - rho**2) + (math.pi - torch.acos(rho)) * rho) / math.pi
-    return torch.clamp(k1, -1, 1)
+def _arc_cosine_kernels(rho):
+    """k_0 and k_1 of `leaky_ntk`, of cosines."""
+    angle = torch.acos(rho)
+    k1 = (torch.sqrt(1 - rho**2) + (math.pi - angle) * rho) / math.pi
+    return 1 - angle / math.pi, torch.clamp(k1, -1, 1)
 
 
 def _cosine(inner, square, square2):
-    """Of some inputs with all up to the last of them; exactly 1 on the diagonal, where arccos loses
-    half the digits.
+    """Of some inputs with all up to the last of them; exactly 1 on the diagonal.
+
+    There arccos loses half the digits.
     """
     cosine = torch.clamp(inner / (square[:, None] * square2[None]).sqrt(), -1, 1)
     cosine[:, -len(cosine) :].fill_diagonal_(1)
@@ -209,9 +209,9 @@ def _sizes_and_cosines(a, b):
 
 
 def _assembled(x, block, diagonal=None):
-    """The symmetric matrix of block(a, b) between some inputs a and all up to the last of them, b,
-    rows at a time.
+    """The symmetric matrix of block(a, b), a: some inputs, b: all up to the last of them.
 
+    Rows at a time.
     diagonal: its exact values, which arccos loses near 1; None: as they are.
     """
     gram = _room(x, len(x))
@@ -227,9 +227,7 @@ def _assembled(x, block, diagonal=None):
 
 
 def _room(x, columns):
-    """An empty matrix with a row for each of x. Raises MemoryExceeded where it and a block's work
-    do not fit.
-    """
+    """An empty matrix with a row for each of x. Raises MemoryExceeded where it does not fit."""
     rows = len(x) + WORK * min(BLOCK, len(x))
     memory.require(8 * columns * rows, f"a {len(x)} x {columns} kernel matrix", x.device)
     return x.new_empty(len(x), columns)
@@ -248,9 +246,9 @@ def _blocks(n):
 
 
 def extreme_eigenvalues(gram):
-    """(smallest, largest) eigenvalue of a positive definite float64 matrix, by Lanczos and, from
-    below, on its inverse.
+    """(smallest, largest) eigenvalue of a positive definite float64 matrix, by Lanczos.
 
+    The smallest from the inverse, from below.
     For matrices too large for a full decomposition; one Cholesky factor, no copy of the spectrum.
     Raises ParameterError where the matrix is not positive definite.
     """

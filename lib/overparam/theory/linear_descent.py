@@ -1,6 +1,4 @@
-"""What gradient descent does to a model that is linear in its weights, from its tangent kernel
-alone.
-"""
+"""What gradient descent does to a model that is linear in its weights, by its tangent kernel."""
 
 import torch
 
@@ -24,8 +22,7 @@ def predicted_loss(gram, residual, eta, steps):
 
 
 def predicted_steps(gram, residual, eta, share, most=MOST):
-    """First k at which `predicted_loss` is at most `share` of the first, int64 (R,); `most` where
-    it is not by then.
+    """First k with `predicted_loss` at most `share` of the first, int64 (R,); else `most`.
 
     Bisection: needs eta lambda_max <= 2, at which the loss does not rise. Raises ParameterError
     beyond.
@@ -46,8 +43,7 @@ def predicted_steps(gram, residual, eta, share, most=MOST):
 
 
 def predicted_change(gram, cross, residual, eta, steps):
-    """K(x', X) K^-1 (I - (I - eta K)^steps) r(0): the change of the outputs at new inputs x', (R,
-    n').
+    """K(x', X) K^-1 (I - (I - eta K)^steps) r(0): how outputs at new inputs change, (R, n').
 
     gram: (n, n) or (R, n, n), positive definite; cross: K(x', X), (n', n) or (R, n', n); the rest
     as `predicted_loss`. Source: Arora et al. 2019, Section 5, and every paper's limit; the formula

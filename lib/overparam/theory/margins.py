@@ -7,9 +7,9 @@ from ..errors import ParameterError
 
 
 def feature_margin(features, y):
-    """(gamma, c): the largest gamma with y_i mean_k c_k features_ik >= gamma for all i, over |c_k|
-    <= 1.
+    """(gamma, c): the largest gamma with y_i mean_k c_k features_ik >= gamma for all i.
 
+    Over |c_k| <= 1.
     features: NumPy (n, M), sigma(u_k . x_i) in Assumption 3.2; y: (n,) of +1, -1. A linear program,
     solved by HiGHS in float64. For n inputs and M random features it is at least the margin of
     Assumption 3.2 as M grows, and above it where n is finite. Raises ParameterError where the
@@ -50,8 +50,9 @@ def nearest_in_hull(points):
 
 
 def smallest_form(Q):
-    """(value, a): the least a^T Q a over a >= 0 with mean 1; Q: NumPy (n, n), positive
-    semidefinite.
+    """(value, a): the least a^T Q a over a >= 0 with mean 1.
+
+    Q: NumPy (n, n), positive semidefinite.
     """
     values, vectors = np.linalg.eigh(Q)
     distance, a = nearest_in_hull(vectors * np.sqrt(values.clip(min=0)))
@@ -59,9 +60,9 @@ def smallest_form(Q):
 
 
 def pattern_form(x, y, patterns):
-    """Q (n, n) with a^T Q a = sum_j |n^-1 sum_i a_i y_i 1{j active at i} x_i|^2, the left side of
-    Lemma B.6.
+    """Q (n, n) with a^T Q a = sum_j |n^-1 sum_i a_i y_i 1{j active at i} x_i|^2.
 
+    The left side of Lemma B.6.
     x: (n, m) activations x_L; y: (n,) of +1, -1; patterns: boolean (n, m), those of the last layer.
     Float64 NumPy. Source: Frei et al. 2019, Lemma B.6.
     """

@@ -1,6 +1,4 @@
-"""Nearly parallel inputs: where the Gram matrix (3) of Arora et al. 2019 is hard to compute in
-floating point.
-"""
+"""Nearly parallel inputs, where eq. (3) of Arora et al. 2019 is hard to compute."""
 
 import math
 
@@ -10,8 +8,7 @@ BLOCK = 1000  # rows at a time
 
 
 def stable_relu_gram(x):
-    """Eq. (3) with the angle 2 arctan(|x - x'| / |x + x'|), which keeps inputs apart that are
-    nearer than 1e-8.
+    """Eq. (3) with the angle 2 arctan(|x - x'| / |x + x'|), for inputs nearer than 1e-8.
 
     x: unit-norm float64 (n, d). Takes n^2 d differences. Returns (n, n), symmetric, the diagonal
     1/2.
@@ -27,9 +24,9 @@ def stable_relu_gram(x):
 
 
 def nearest_parallel(x):
-    """For each row the smaller of |x_i - x_j| and |x_i + x_j| at the j != i with the largest |x_i .
-    x_j|, (n,).
+    """For each row the smaller of |x_i - x_j| and |x_i + x_j|, (n,).
 
+    At the j != i with the largest |x_i . x_j|.
     x: unit-norm float64 (n, d). The distance itself is computed from differences: 0 means equal to
     the last bit. Of rows all nearer than 1e-8 any one may be taken for the nearest.
     """
@@ -44,9 +41,7 @@ def nearest_parallel(x):
 
 
 def turned(x, direction, distance):
-    """The unit vector at the given distance from the unit vector x, turned towards `direction`
-    (d,).
-    """
+    """The unit vector at a distance from the unit vector x, turned towards `direction` (d,)."""
     across = direction - (direction @ x) * x
     across = across / across.norm()
     return x * (1 - distance**2 / 2) + across * distance * math.sqrt(1 - distance**2 / 4)

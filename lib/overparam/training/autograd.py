@@ -1,6 +1,6 @@
-"""Stochastic gradient descent of torch modules by autograd, with momentum, weight decay and
-augmented images.
+"""Stochastic gradient descent of torch modules by autograd, with momentum and weight decay.
 
+Images may be augmented.
 These nets do not go through the loop of `descent`: momentum and weight decay need the gradient
 itself, normalization and dropout need modes and their own state, and what is looked at costs passes
 of its own.
@@ -17,9 +17,9 @@ from .checkpoints import deferred_interrupts, seen_by, stop_if_asked, training_k
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train. eta is multiplied by gamma after each of the epochs `drops`; padding, flip: of
-    `augmented`.
+    """How to train: eta is multiplied by gamma after each of the epochs `drops`.
 
+    padding, flip: of `augmented`.
     Allen-Zhu et al. 2019, Figure 1, have 164 epochs, drops after 81 and 122, eta = 0.1 and momentum
     0.9; the code that they cite (github.com/bearpaw/pytorch-classification) batches of 128, weight
     decay 5e-4, padding 4 and mirroring.
@@ -71,8 +71,7 @@ def augmented(x, offsets, flips, padding):
 def train(
     net, x, y, recipe, *, at, seed, scale=None, loss=cross_entropy, look=None, checkpoint=None
 ):
-    """Train `net` in place on the mean loss, and keep its states after the epochs in `at`: a
-    `Course`.
+    """Train `net` in place on the mean loss, and keep its states after the epochs `at`: a `Course`.
 
     x: (n, ...), for scale (mean, std), each (c, 1, 1): images (n, c, h, w) in [0, 1], which are
     augmented, and then scaled, so that borders are black; y: (n,). Order, windows, mirroring and
@@ -197,8 +196,9 @@ def _looks(saved):
 
 @torch.no_grad()
 def error(net, state, x, y, *, scale, chunk=1000):
-    """Share of the images x (n, c, h, w) that the net with a `Course`'s state gets wrong, by
-    running statistics.
+    """Share of the images x (n, c, h, w) that the net with a `Course`'s state gets wrong.
+
+    By running statistics.
     """
     net.load_state_dict(state)
     net.eval()

@@ -1,5 +1,6 @@
-"""Checkpoints of long trainings: a safetensors file per run, written atomically, never loaded where
-it does not fit.
+"""Checkpoints of long trainings: a safetensors file per run, written atomically.
+
+None is loaded where it does not fit.
 """
 
 import ast
@@ -53,9 +54,7 @@ class Checkpoint:
         return self.stem.with_name(f"{self.stem.name}-{'all' if run is None else run}.safetensors")
 
     def load(self, run, key):
-        """(step, {name: tensor}) of a run, or (0, {}) where there is none that fits; step -1 for a
-        finished run.
-        """
+        """(step, {name: tensor}) of a run, (0, {}) where none fits; step -1 for a finished run."""
         self._saved[run] = time.monotonic()
         for path in [self._kept(key), self.path(run)] if self.finished else [self.path(run)]:
             if path.exists():
@@ -123,9 +122,9 @@ def _digest(key, step, tensors):
 
 
 def training_key(values, tensors):
-    """A digest of everything that a run's course depends on: values (JSON), tensors (shape, dtype,
-    bytes), and code.
+    """A digest of all that a run's course depends on: values, tensors and code.
 
+    values: JSON; tensors count with shape, dtype and bytes.
     The code is the library's, by `settings.checkpoint_code`, torch's, by its version, and all that
     the notebook has run so far but its parameters. The number of threads decides how sums round.
     """
@@ -138,8 +137,9 @@ def training_key(values, tensors):
 
 
 def _ran():
-    """The code of the cells that this kernel has run so far, without comments, repetitions and
-    parameters.
+    """The code of the cells that this kernel has run, without comments and parameters.
+
+    Repetitions count once.
     """
     if "IPython" not in sys.modules or (shell := sys.modules["IPython"].get_ipython()) is None:
         return []
@@ -158,8 +158,9 @@ def _without_comments(cell):
 
 
 def seen_by(*things):
-    """(code, numbers and words; tensors) of functions and values, and of what they refer to, for a
-    `training_key`.
+    """(code, numbers and words; tensors) of functions and values, for a `training_key`.
+
+    With what they refer to.
     """
     values, tensors, todo, done = [], [], list(things), set()
     spaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
@@ -206,9 +207,9 @@ def _bytecode(code):
 
 @contextlib.contextmanager
 def deferred_interrupts():
-    """Let SIGINT and SIGTERM wait until the trainings inside have ended their step and saved: see
-    `stop_if_asked`.
+    """Let SIGINT and SIGTERM wait until trainings inside have ended their step and saved.
 
+    See `stop_if_asked`.
     A second signal does not wait. In another thread than the main one nothing changes: signals go
     to the main one.
     """
@@ -232,8 +233,9 @@ def deferred_interrupts():
 
 
 def stop_if_asked():
-    """Raise KeyboardInterrupt where an interrupt waits. To be called between two steps, after the
-    state is saved.
+    """Raise KeyboardInterrupt where an interrupt waits.
+
+    To be called between two steps, after the state is saved.
     """
     if _stop.is_set():
         raise KeyboardInterrupt

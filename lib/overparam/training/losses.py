@@ -8,8 +8,7 @@ from ..errors import ParameterError
 
 
 class Loss:
-    """Called with outputs u: (value, derivative by u), the value of shape () or (R,), the
-    derivative of that of u.
+    """Called with outputs u: (value, derivative by u); the value has shape () or (R,).
 
     y: targets (n, ...), or with `runs_axis` one set per run, (R, n, ...); scale: factor of the sum
     over the examples; mean: whether that factor goes with 1/n.
@@ -26,9 +25,7 @@ class Loss:
         return chosen
 
     def rows(self, index):
-        """The loss of some of the examples: a mean is then that over these, a sum is not
-        rescaled.
-        """
+        """The loss of some of the examples: a mean is that over these, a sum is not rescaled."""
         chosen = copy.copy(self)
         chosen.y = self.y[:, index] if self.runs_axis else self.y[index]
         if self.mean:
@@ -44,7 +41,8 @@ class SquaredLoss(Loss):
     (over examples and outputs) or `halfmean` (half the mean over examples). A run whose value
     exceeds `limit` has diverged: value and derivative are NaN.
 
-    >>> value, derivative = SquaredLoss(torch.tensor([1.0, -1.0]), "halfsum")(torch.tensor([3.0, -1.0]))
+    >>> loss = SquaredLoss(torch.tensor([1.0, -1.0]), "halfsum")
+    >>> value, derivative = loss(torch.tensor([3.0, -1.0]))
     >>> value.item(), derivative.tolist()
     (2.0, [2.0, 0.0])
     """
@@ -69,8 +67,7 @@ class SquaredLoss(Loss):
 
 
 class RegressionLoss(SquaredLoss):
-    """`SquaredLoss` as Noy et al. 2021 use it, `halfmean` unless told, in which a run beyond 1e10
-    has diverged.
+    """`SquaredLoss` of Noy et al. 2021, `halfmean` unless told; beyond 1e10 a run has diverged.
 
     Twice `halfmean` is the mean squared error per example of the paper's Table 2.
     """
@@ -80,8 +77,9 @@ class RegressionLoss(SquaredLoss):
 
 
 class CrossEntropyLoss(Loss):
-    """Mean over examples of -log softmax(u)_y, per run; u (..., n, k); y: class numbers (n,), the
-    same for all runs.
+    """Mean over examples of -log softmax(u)_y, per run; u (..., n, k).
+
+    y: class numbers (n,), the same for all runs.
     """
 
     def __init__(self, y):
@@ -96,9 +94,9 @@ class CrossEntropyLoss(Loss):
 
 
 class ExponentialExcess(Loss):
-    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run, without loss of digits where that
-    is small.
+    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run.
 
+    Without loss of digits where that is small.
     It is the loss of Guo et al. 2024, eq. (137), less its minimum n / 2. y: (n, d), or (R, n, d)
     with `runs_axis`.
     """
@@ -113,9 +111,9 @@ class ExponentialExcess(Loss):
 
 
 class LogisticLoss(Loss):
-    """Mean over examples of log(1 + exp(-y u)), per run; y: +1 or -1, (n,), or (R, n) with
-    `runs_axis`.
+    """Mean over examples of log(1 + exp(-y u)), per run.
 
+    y: +1 or -1, (n,), or (R, n) with `runs_axis`.
     Source: Frei et al. 2019, Section 2.
     """
 
@@ -138,9 +136,7 @@ class LogisticLoss(Loss):
 
 
 def halving_step(loss):
-    """First k with loss(k) <= loss(0) / 2 along the last axis; the number of steps where there is
-    none.
-    """
+    """First k with loss(k) <= loss(0) / 2 along the last axis; the number of steps if none."""
     loss = torch.as_tensor(loss)
     below = loss <= loss[..., :1] / 2
     return torch.where(below.any(-1), below.int().argmax(-1), loss.shape[-1] - 1)

@@ -62,9 +62,7 @@ def singular(net, D, first, last, *, masked=False, iterations=50):
 
 
 def sparse_gain(matrix, s, *, starts=8, iterations=10):
-    """sup |M v|, v unit with s nonzeros, M (q, m): truncated power method from the longest
-    columns.
-    """
+    """sup |M v|, v unit with s nonzeros, M (q, m): truncated power from the longest columns."""
     columns = matrix.norm(dim=0).topk(min(starts, matrix.shape[1])).indices
     v = torch.zeros(len(columns), matrix.shape[1], dtype=matrix.dtype, device=matrix.device)
     v.scatter_(1, columns.unsqueeze(1), 1.0)
