@@ -1,10 +1,10 @@
-"""How nbval compares a page with its stored outputs: words to the letter, numbers to what another
-machine may move.
+"""How nbval compares a page with its stored outputs.
 
-Sums round differently under other CPU kernels, and a training carries that into its second digit.
-So numbers agree to a tenth, or to one in their last digit. The interval of two smoke draws moves by
-more, and with it whether a check is decided; neither is compared: smoke size decides nothing, and
-two runs on one machine are compared to the last bit.
+Words to the letter, numbers to what another machine may move. Sums round differently
+under other CPU kernels, and a training carries that into its second digit. So numbers
+agree to a tenth, or to one in their last digit. The interval of two smoke draws moves
+by more, and with it whether a check is decided; neither is compared: smoke size decides
+nothing, and two runs on one machine are compared to the last bit.
 """
 
 import re
@@ -50,9 +50,7 @@ def _parts(text):
 
 
 def _agree(one, other):
-    """Whether two numbers as printed are equal to a tenth, or to one in the last digit of
-    either.
-    """
+    """Whether two printed numbers are equal to a tenth, or to one in a last digit."""
     (a, one_unit), (b, other_unit) = map(_value_and_unit, (one, other))
     return abs(a - b) <= max(
         0.1 * max(abs(a), abs(b)), 1.01 * one_unit, 1.01 * other_unit, NEGLIGIBLE

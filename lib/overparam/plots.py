@@ -93,7 +93,7 @@ def lines(table, x, y, by=None, *, ax, **options):
 
 
 def ticks(axis, values):
-    """Exactly these ticks on an axis (`ax.xaxis`, `ax.yaxis`), labelled as they are written."""
+    """Exactly these ticks on an axis (`ax.xaxis`, `ax.yaxis`), none between them; 1.0 reads 1."""
     labels = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     axis.set_ticks(values, labels)
     axis.minorticks_off()

@@ -49,10 +49,10 @@ def loglog_slope(x, y, groups=None):
 
 
 def slopes(table, x, y, by="seed", within=None):
-    """The `loglog_slope` of the column y against x for each value of `by`: a Series.
+    """The `loglog_slope` of the column y against x for each value of `by`: a Series in their order.
 
     by: one column of the table or a list; within: a column whose values have intercepts of their
-    own, and share the slope.
+    own, and share the slope. NaN where some y <= 0; points that are not finite do not count.
     """
     columns = [x, y] if within is None else [x, y, within]
 
