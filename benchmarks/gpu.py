@@ -1,5 +1,6 @@
-"""Gradient descent on a GPU: steps against their own products, one call against runs in turn, TF32
-against float64.
+"""Gradient descent on a GPU.
+
+Steps against their own products, one call against runs in turn, TF32 against float64.
 
 Skipped where there is no GPU. The goals: 0.7 of the speed of the machine's own products for wide
 nets, ten times that of runs in turn for small ones, and rounding that nobody would see in a figure.

@@ -1,5 +1,6 @@
-"""Hot paths against peers: interleaved in one process, the median of the ratios and whether the
-results agree.
+"""Hot paths against peers.
+
+Interleaved in one process, the median of the ratios and whether the results agree.
 
 A script of this folder hands its `Comparison`s and `Quantity`s to `main`, which prints a line for
 each and keeps it in the table of this machine, `results/<machine>.md`. Everything runs on one
@@ -74,8 +75,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Quantity:
-    """path: what is measured; peer: what it is free of, or relative to; at_most: the value to
-    reach, in `unit`.
+    """path: what is measured; peer: what it is free of, or relative to.
+
+    At_most: the value to reach, in `unit`.
 
     measure: gives a list of values, of which the median counts.
     """
@@ -96,8 +98,9 @@ def _spread(values):
 
 
 def main(rows):
-    """Measure those whose path or peer contains a word of the command line (default: all), and keep
-    them.
+    """Measure those whose path or peer contains a word of the command line (default: all).
+
+    And keep them.
     """
     torch.set_num_threads(1)
     threadpool_limits(1)
@@ -184,8 +187,9 @@ def default_products(work):
 
 
 class JaxPeer:
-    """neural-tangents in its own environment: a process that does its task once for each call, and
-    times itself.
+    """neural-tangents in its own environment.
+
+    A process that does its task once for each call, and times itself.
     """
 
     def __init__(self, task, **inputs):

@@ -1,5 +1,6 @@
-"""A peer process in the environment of neural-tangents: does its task on each line read, and
-answers with CPU seconds.
+"""A peer process in the environment of neural-tangents.
+
+Does its task on each line read, and answers with CPU seconds.
 
     python jax_peer.py TASK FOLDER ARGUMENTS...
 
@@ -24,8 +25,9 @@ from neural_tangents import stax
 
 
 def relu_gram(inputs):
-    """The NTK of a two-layer ReLU net with the first layer trained: that of both, less that of the
-    last.
+    """The NTK of a two-layer ReLU net with the first layer trained.
+
+    That of both, less that of the last.
     """
     _, _, kernel = stax.serial(stax.Dense(1, W_std=1.0), stax.Relu())
     return jax.jit(lambda x: kernel(x, x, "ntk")), jnp.asarray(inputs["x"]) * inputs["x"].shape[

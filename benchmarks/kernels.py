@@ -1,5 +1,6 @@
-"""Kernels in closed form against neural-tangents, and the complexity of label vectors against an
-eigendecomposition.
+"""Kernels in closed form against neural-tangents.
+
+And the complexity of label vectors against an eigendecomposition.
 """
 
 from functools import partial

@@ -16,8 +16,9 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def sample():
-    """Those that papermill can run as they stand: no second run of a notebook that several
-    share.
+    """Those that papermill can run as they stand.
+
+    No second run of a notebook that several share.
     """
     return [stem for stem in records.pages("smoke") if registry.is_as_stored(stem)][::EVERY]
 
@@ -30,8 +31,9 @@ def environment(folder, threads):
 
 
 def batch():
-    """`overparam figures` on all cores; papermill with all cores for each notebook, as it would be
-    typed.
+    """`overparam figures` on all cores.
+
+    Papermill with all cores for each notebook, as it would be typed.
     """
     stems = sample()
     ours_at = tempfile.TemporaryDirectory()

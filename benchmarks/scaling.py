@@ -38,8 +38,9 @@ AXES = {"n": "examples $n$", "m": "width $m$", "L": "depth $L$", "runs": "runs",
 
 @dataclass(frozen=True)
 class Scan:
-    """A hot path along one axis: `make(value)` prepares and gives what is timed; `exponent` is that
-    of its operations.
+    """A hot path along one axis: `make(value)` prepares and gives what is timed.
+
+    `exponent` is that of its operations.
 
     bytes: value -> what the arrays hold that must exist at once, by the formula of the
     documentation.

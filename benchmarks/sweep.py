@@ -1,5 +1,6 @@
-"""Deep leaky-ReLU nets (Guo et al. 2024): a sweep against a torch module for each, a step against
-its products.
+"""Deep leaky-ReLU nets (Guo et al. 2024).
+
+A sweep against a torch module for each, a step against its products.
 """
 
 from functools import partial
@@ -28,8 +29,9 @@ class Layer(nn.Module):
 
 
 def sweep(runs, n, m, steps, device="cpu"):
-    """Ours: one call for all runs; peer: for each run a module, its loss by autograd, and torch's
-    SGD.
+    """Ours: one call for all runs.
+
+    Peer: for each run a module, its loss by autograd, and torch's SGD.
     """
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(n, P, generator=generator).to(device)

@@ -1,5 +1,6 @@
-"""Gradient descent of the two-layer net (Arora et al. 2019): against its own matrix products and
-against autograd.
+"""Gradient descent of the two-layer net (Arora et al. 2019).
+
+Against its own matrix products and against autograd.
 """
 
 from functools import partial

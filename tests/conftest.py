@@ -1,5 +1,6 @@
-"""Records of tests go to a folder of their own; where OVERPARAM_NO_SKIP is set, a skipped test
-fails the run.
+"""Records of tests go to a folder of their own.
+
+Where OVERPARAM_NO_SKIP is set, a skipped test fails the run.
 """
 
 import os
@@ -9,8 +10,9 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def figures(tmp_path, monkeypatch):
-    """A folder for records; the library has the settings of the user's environment, so that tests
-    find the data.
+    """A folder for records.
+
+    The library has the settings of the user's environment, so that tests find the data.
     """
     from ledger import paths, run
     from overparam import settings

@@ -12,8 +12,9 @@ from ledger.paths import ROOT
 
 
 class Copy:
-    """The project's code under `root`, with figures and logs of its own; `run(*words)` is the
-    command line.
+    """The project's code under `root`, with figures and logs of its own.
+
+    `run(*words)` is the command line.
     """
 
     def __init__(self, root, seconds=120, **environment):

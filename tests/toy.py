@@ -1,5 +1,6 @@
-"""A toy claim in its two files, for the projects that tests make, and readers of what may be
-broken.
+"""A toy claim in its two files, for the projects that tests make.
+
+And readers of what may be broken.
 """
 
 import nbformat
@@ -47,8 +48,9 @@ def write(notebooks, claim, body, tables=""):
 
 
 def tried(read, *words):
-    """What a reader returns; None where it refuses with an error of ours, in two short lines that
-    hold the words.
+    """What a reader returns.
+
+    None where it refuses with an error of ours, in two short lines that hold the words.
     """
     try:
         return read()

@@ -1,7 +1,8 @@
 """The statements of the five texts whose arithmetic is recomputed, and one judge of all.
 
 They stand beside the errata of notebooks/errata, and one page reads them:
-notebooks/synthesis/audit.ipynb. A module for each paper has its table.
+notebooks/synthesis/audit.ipynb. A module for each paper has its table, whose rows are laid out as
+place and words; what is printed and what is recomputed; severity and page.
 """
 
 import numpy as np
@@ -39,7 +40,10 @@ def audit(seeds, tables=TABLES):
         for row in rows:
             statement = Statement(*row)
             values = statement.values(seeds)
-            computed = float(np.mean(values)) if statement.drawn else values[0]
+            computed, spread = values[0], 0.0
+            if statement.drawn:
+                computed = float(np.mean(values))
+                spread = float(np.ptp(values) / abs(statement.number))
             found.append(
                 {
                     "paper": paper,
@@ -52,9 +56,7 @@ def audit(seeds, tables=TABLES):
                     "misread": statement.severity.endswith(MISREAD),
                     "how": statement.how,
                     "page": statement.page,
-                    "spread": float(np.ptp(values) / abs(statement.number))
-                    if statement.drawn
-                    else 0.0,
+                    "spread": spread,
                 }
             )
     return pd.DataFrame(found)

@@ -25,8 +25,7 @@ TEST = {  # Table 1, early testing errors at SLOPES
 ROUNDING = 0.0005  # of the digits of Table 1
 
 
-# Of the paper and of those it compares with, without logarithms; the loss at the start is n by
-# (108)
+# Of the paper and of those it compares with, without logarithms; by (108) the loss starts at n
 
 
 def _radius(n, L, delta):
@@ -103,9 +102,8 @@ def _minimum(tau, kappa):
 def _at_T(term):
     """Power of c(α) in the first (1) or second (2) term of (7) with t, at the T of (4)."""
     options = {"C1": 1e300, "C4": 1e300, "form": "rederived", "terms": True}
-    one, other = (
-        bounds.appA_at_T(1e-9, a, 100, 10, 1, 0.1, 1e40, 0.1, **options)[term] for a in (0.0, -1.0)
-    )
+    one = bounds.appA_at_T(1e-9, 0.0, 100, 10, 1, 0.1, 1e40, 0.1, **options)[term]
+    other = bounds.appA_at_T(1e-9, -1.0, 100, 10, 1, 0.1, 1e40, 0.1, **options)[term]
     return float(np.log2(other / one))
 
 
@@ -114,9 +112,8 @@ def _mean_logarithm(sizes):
     for m in sizes:
         K = arange(int(np.ceil(0.4 * m)), int(0.6 * m) + 1)
         weights = stats.binom.pmf(K, m, 0.5)
-        found.append(
-            np.sum(weights * (special.digamma(K / 2) + log(4 / m))) / weights.sum() >= -4 / m
-        )
+        mean = np.sum(weights * (special.digamma(K / 2) + log(4 / m))) / weights.sum()
+        found.append(mean >= -4 / m)
     return found
 
 
@@ -133,92 +130,108 @@ def _width_of_sgd(n, L, d, b, delta):
 # fmt: off
 ROWS = [
     # Sections 3 to 5
-    ("Corollary 3.3", "c(α) has its maximum at -1, and grows before and falls after it", "holds",
+    ("Corollary 3.3", "c(α) has its maximum at -1, and grows before and falls after it",
+     "holds",
+     # (alpha - 1)/2 is half as far from -1
      holds(lambda alpha: bounds.c_alpha(alpha) < bounds.c_alpha((alpha - 1) / 2),
-           # half as far from -1
-           alpha=np.array([*-np.geomspace(1e4, 1 + 1e-6, 500),
-                           *linspace(-1 + 1e-6, 1 - 1e-6, 500)]))),
-    ("Section 3", "the rate of Theorem 3.1 over that of Zou and Gu, in 1 - γ", "L",
-     order(lambda n, L, d, m, eta,
-           delta: _rate(eta, n, d, m, delta) / (eta * delta * m / (d * n * L)))),
+           alpha=array([*-np.geomspace(1e4, 1 + 1e-6, 500),
+                        *linspace(-1 + 1e-6, 1 - 1e-6, 500)]))),
+    ("Section 3", "the rate of Theorem 3.1 over that of Zou and Gu, in 1 - γ",
+     "L",
+     order(lambda n, L, d, m, eta, delta:
+               _rate(eta, n, d, m, delta) / (eta * delta * m / (d * n * L)))),
     ("Section 3", "the width of Theorem 3.1 over that of Zou and Gu, as they are printed",
      "n^(-3) L^(-1)",
-     order(lambda n, L, d,
-           delta: n**5 * L**15 * d / delta**4 / (n**8 * L**12 * d / (delta / L) ** 4))),
-    ("Section 3", "the epochs of Theorem 3.2 over those of Allen-Zhu et al.", "n^(-2) L^(-2)",
-     order(lambda n, L, b,
-           delta: n**5 * L**2 / (b * delta**2) / (n**7 * L**2 / (b * (delta / L) ** 2)))),
+     order(lambda n, L, d, delta:
+               n**5 * L**15 * d / delta**4 / (n**8 * L**12 * d / (delta / L) ** 4))),
+    ("Section 3", "the epochs of Theorem 3.2 over those of Allen-Zhu et al.",
+     "n^(-2) L^(-2)",
+     order(lambda n, L, b, delta:
+               n**5 * L**2 / (b * delta**2) / (n**7 * L**2 / (b * (delta / L) ** 2)))),
     ("Section 3",
      r"initial unscaled loss $O(\sqrt{\ln m})$: power of $n$ in (108) (the scaled loss is meant)",
-     "0.0",
-     power(lambda n: n, 10.0), "typo"),
+     "0.0", power(lambda n: n, 10.0),
+     "typo"),
     ("(7), B.15",
-     r"power of $n$ in $\frac1nL(W)$ of Lemma 4.3 over the first term of (7) (true without it, and "
-     "weaker)", "0.0",
-     power(lambda n: bounds.gen_lemma43(n, 0.0, 0.0, n, 1, 1e9, 1, C3=1e-99) / n, 10.0),
+     r"power of $n$ in $\frac1nL(W)$ of Lemma 4.3 over the first term of (7) (true without it, "
+     "and weaker)",
+     "0.0", power(lambda n: bounds.gen_lemma43(n, 0.0, 0.0, n, 1, 1e9, 1, C3=1e-99) / n, 10.0),
      "exponent", "guo2024-thm34-generalization"),
-    ("eq. (15)", "(12) with (14): order of the factor of η‖∇‖²", "n L^2 omega^(1/3) delta^(-1/2)",
-     order(lambda n, L, d, m, omega,
-           delta: _factor_15(sqrt(n * d / (delta * m)), omega, m, n, d, L))),
+    ("eq. (15)", "(12) with (14): order of the factor of η‖∇‖²",
+     "n L^2 omega^(1/3) delta^(-1/2)",
+     order(lambda n, L, d, m, omega, delta:
+               _factor_15(sqrt(n * d / (delta * m)), omega, m, n, d, L))),
     ("after (15)",
      r"power of $n$ in the width of Theorem 3.1 that the proof supports: (111), (108), $\omega$ "
-     r"absorbing (15)", "5.0",
-     power(_width_needed, 10.0), "result", "guo2024-lem42-gradient"),
+     "absorbing (15)",
+     "5.0", power(_width_needed, 10.0),
+     "result", "guo2024-lem42-gradient"),
     ("Section 2 with 5.1",
      r"mean smallest distance of 1,000 Gaussian inputs in $\mathbb R^5$ with the unit norm of "
-     r"Section 2",
-     "0.21", _separation, "constant", "guo2024-text-audit"),
-    ("Section 5.2", "errors of Table 1 at the last epoch are ranked like c(α)", "holds",
-     holds(_ranking)),
+     "Section 2",
+     "0.21", _separation,
+     "constant", "guo2024-text-audit"),
+    ("Section 5.2", "errors of Table 1 at the last epoch are ranked like c(α)",
+     "holds", holds(_ranking)),
     ("Section 5.2", "-1 has the least mean error of Table 1, in training and early testing",
      "holds",
      holds(lambda: [np.argmin(row) == 1 for rows in (TRAIN, TEST) for row in rows.values()])),
     ("Section 5.2",
      "training: the largest reduction from ReLU to $-1$ is 91 % (synthetic), by rounding",
-     "holds", _reduced_by(TRAIN, "synthetic", 91), "constant", "guo2024-text-audit"),
+     "holds", _reduced_by(TRAIN, "synthetic", 91),
+     "constant", "guo2024-text-audit"),
     ("Section 5.2",
      "training: the smallest reduction from ReLU to -1 is 22 % (CIFAR-10), by rounding",
      "holds", _reduced_by(TRAIN, "CIFAR-10", 22)),
     ("Section 5.2",
      "early test: the smallest reduction from ReLU to $-1$ is 4 % (F-MNIST), by rounding",
-     "holds", _reduced_by(TEST, "F-MNIST", 4), "constant", "guo2024-text-audit"),
+     "holds", _reduced_by(TEST, "F-MNIST", 4),
+     "constant", "guo2024-text-audit"),
     ("Section 5.2",
      "early test: the largest reduction from ReLU to -1 is 15 % (CIFAR-10), by rounding",
      "holds", _reduced_by(TEST, "CIFAR-10", 15)),
     # Appendix A
-    ("Appendix A", "order of T, from (4) at the largest step", "n^2 L^2",  # without δ
-     order(lambda n, L, d, m: 1 / _rate(d / (n * L**2 * m), n, d, m, 1.0))),
-    ("Appendix A", "second term of (7) at t = nL", "n^(-1) L^(-11/6) d^(1/6) delta^(2/3)",
+    ("Appendix A", "order of T, from (4) at the largest step",
+     # without δ
+     "n^2 L^2", order(lambda n, L, d, m: 1 / _rate(d / (n * L**2 * m), n, d, m, 1.0))),
+    ("Appendix A", "second term of (7) at t = nL",
+     "n^(-1) L^(-11/6) d^(1/6) delta^(2/3)",
      order(lambda n, L, d, delta:
-           d ** (1 / 3) * (n * L) ** (2 / 3) / (n**10 * L**15 * d / delta**4) ** (1 / 6))),
+               d ** (1 / 3) * (n * L) ** (2 / 3) / (n**10 * L**15 * d / delta**4) ** (1 / 6))),
     ("Appendix A",
      r"$\min\{(nL)^\kappa, n^{1/2+\tau}L^{2+\tau}\} = "
-     r"O(n^{\min\{\kappa,1/2+\tau\}}L^{\min\{\kappa,2+\tau\}})$, "
-     r"$\tau > 0$ (so for $\tau \ge \frac12$)",
-     "holds", holds(_minimum, tau=[0.1, 0.3, 0.5, 1.0], kappa=linspace(0.01, 1, 100)), "exponent"),
-    ("Appendix A, $t = T$", r"power of $c(\alpha)$ in the first minimum", "1.83", lambda: _at_T(1),
+     r"O(n^{\min\{\kappa,1/2+\tau\}}L^{\min\{\kappa,2+\tau\}})$, $\tau > 0$ (so for $\tau \ge "
+     r"\frac12$)",
+     "holds", holds(_minimum, tau=[0.1, 0.3, 0.5, 1.0], kappa=linspace(0.01, 1, 100)),
+     "exponent"),
+    ("Appendix A, $t = T$", r"power of $c(\alpha)$ in the first minimum",
+     "1.83", lambda: _at_T(1),
      "exponent", "guo2024-thm34-generalization"),
-    ("Appendix A, $t = T$", r"power of $c(\alpha)$ in the second minimum", "1.0", lambda: _at_T(2),
+    ("Appendix A, $t = T$", r"power of $c(\alpha)$ in the second minimum",
+     "1.0", lambda: _at_T(2),
      "exponent", "guo2024-thm34-generalization"),
     # Appendices B.2 and B.3
-    ("eq. (20)", "P(|χ²_m/m - 1| > ε/2) <= 2 exp(-mε²/32), ε < 1", "holds",
-     holds(lambda m,
-           epsilon: stats.chi2.sf(m * (1 + epsilon / 2), m) + stats.chi2.cdf(m * (1 - epsilon / 2),
-                                                                             m)
-           <= 2 * exp(-m * epsilon**2 / 32), m=[4, 16, 64, 256, 1024, 4096],
-           epsilon=linspace(0.01, 0.99, 99))),
+    ("eq. (20)", "P(|χ²_m/m - 1| > ε/2) <= 2 exp(-mε²/32), ε < 1",
+     "holds",
+     holds(lambda m, epsilon:
+               stats.chi2.sf(m * (1 + epsilon / 2), m) + stats.chi2.cdf(m * (1 - epsilon / 2), m)
+               <= 2 * exp(-m * epsilon**2 / 32),
+           m=[4, 16, 64, 256, 1024, 4096], epsilon=linspace(0.01, 0.99, 99))),
     ("before (28)", r"$E\ln(2H/m) \ge -4/m$ for $H \sim \chi^2_K$ with a $K$ in $[0.4m, 0.6m]$",
      "holds",
-     holds(lambda m, K: special.digamma(K / 2) + log(4 / m) >= -4 / m, m=[1000],
-           K=arange(400, 601)),
+     holds(lambda m, K: special.digamma(K / 2) + log(4 / m) >= -4 / m,
+           m=[1000], K=arange(400, 601)),
      "constant", "guo2024-b1-norm"),
-    ("eq. (28)", "the same in the mean over K ~ B(m, 1/2)", "holds",
-     holds(_mean_logarithm, sizes=[20, 100, 1000])),
+    ("eq. (28)", "the same in the mean over K ~ B(m, 1/2)",
+     "holds", holds(_mean_logarithm, sizes=[20, 100, 1000])),
     ("eq. (30)",
-     r"for $\langle h, h'\rangle \le 1 - \theta^2/2$ the mean product is at most $\frac12 - "
-     r"\theta^2/4 + "
-     r"c\theta^3$, $\alpha = -1$", "holds", holds(lambda cosine, theta: (cosine > 1 - theta**2 / 2)
-           | (bounds.dual_act(np.arccos(cosine), -1.0) <= 1 / 2 - theta**2 / 4 + 2 * theta**3),
+     r"for $\langle h, h'\rangle \le 1 - \theta^2/2$ the mean product is at most "
+     r"$\frac12 - \theta^2/4 + c\theta^3$, $\alpha = -1$",
+     "holds",
+     holds(lambda cosine, theta:
+               (cosine > 1 - theta**2 / 2)
+               | (bounds.dual_act(np.arccos(cosine), -1.0)
+                  <= 1 / 2 - theta**2 / 4 + 2 * theta**3),
            cosine=linspace(1, -1, 201), theta=linspace(0.01, 2, 200)),
      "result", "guo2024-dual-kernel"),
     ("Appendix B.2, part 2",
@@ -227,86 +240,99 @@ ROWS = [
      "1.0",
      lambda: float(max(0.5 + 0.5 - 2 * 0.5 * np.cos(angle) for angle in linspace(0, np.pi, 1001))),
      "constant"),
-    ("after eq. (39)", "1 - 1/(2l) >= l²/(l + 1)² for l >= 1", "holds",
-     holds(lambda l: 1 - 1 / (2 * l) >= l**2 / (l + 1) ** 2, l=arange(1, 10001))),
+    ("after eq. (39)", "1 - 1/(2l) >= l²/(l + 1)² for l >= 1",
+     "holds", holds(lambda l: 1 - 1 / (2 * l) >= l**2 / (l + 1) ** 2, l=arange(1, 10001))),
     ("Lemma B.2, eqs. (29), (34)",
      r"a cosine of at most $1 - \delta_l^2/8$ has a square of at most $1 - \delta_l^2/8$",
      "holds",
-     holds(lambda cosine,
-           delta_l: (cosine > 1 - delta_l**2 / 8) | (cosine**2 <= 1 - delta_l**2 / 8),
-           cosine=linspace(1, -1, 201), delta_l=linspace(0.01, 0.25, 25)), "result",
-     "guo2024-b2-separation"),
+     holds(lambda cosine, delta_l:
+               (cosine > 1 - delta_l**2 / 8) | (cosine**2 <= 1 - delta_l**2 / 8),
+           cosine=linspace(1, -1, 201), delta_l=linspace(0.01, 0.25, 25)),
+     "result", "guo2024-b2-separation"),
     ("Lemma B.4, proof", "least order of ξ m^(3/2) + 4g²/ξ² over ξ, with g = ω L^(3/2)",
      "m L omega^(2/3)",
      order(lambda m, L, omega: m**1.5 * solved(lambda xi: m**1.5 / (8 * omega**2 * L**3 / xi**3)))),
-    ("(54)", r"$\Pr(\lvert Z\rvert \ge x) \le e^{-x^2/2}/(\sqrt{2\pi}\,x)$, two-sided", "holds",
+    ("(54)", r"$\Pr(\lvert Z\rvert \ge x) \le e^{-x^2/2}/(\sqrt{2\pi}\,x)$, two-sided",
+     "holds",
      holds(lambda x: log(2) + stats.norm.logsf(x) <= -(x**2) / 2 - log(sqrt(2 * np.pi) * x),
            x=linspace(0.1, 30, 300)),
      "constant"),
     ("(55)", r"power of $m$ in $qb^2 = \frac{\sqrt m}{\ln^2m}\cdot\frac{\lVert u\rVert^2\ln m}m$",
-     "-1.0", power(lambda m: sqrt(m) * (1 / m), 100.0), "exponent"),
+     "-1.0", power(lambda m: sqrt(m) * (1 / m), 100.0),
+     "exponent"),
     # Appendices B.4 and B.5
-    ("Lemma B.7, proof", "1/32 = 1/4 · 1/2 · 1/4 from (73) and the event", "32",
-     1 / ((1 / 2) ** 2 * (1 / 2) * (1 / 2) ** 2)),
-        # gradients (73), residual a² >= ‖v‖²/(2d), ‖h‖ >= 1/2
+    ("Lemma B.7, proof", "1/32 = 1/4 · 1/2 · 1/4 from (73) and the event",
+     # gradients (73), residual a² >= ‖v‖²/(2d), ‖h‖ >= 1/2
+     "32", 1 / ((1 / 2) ** 2 * (1 / 2) * (1 / 2) ** 2)),
     ("Lemma B.7", "power of $L$ in the exponent of the probability, by Hoeffding as in the proof",
-     "0.0",
      # half the mean δ/(nL), in units of Σ‖v_i‖²
-     power(lambda L: 2 * (0.5 * 0.1 / (50 * L)) ** 2 / (1 / 50) ** 2, 10.0), "exponent"),
+     "0.0", power(lambda L: 2 * (0.5 * 0.1 / (50 * L)) ** 2 / (1 / 50) ** 2, 10.0),
+     "exponent"),
     ("(90)",
      r"power of $n$ in $\lVert\sum_i\Delta G_i\rVert^2$ over $\sum_i\lVert v_i\rVert^2$, each "
-     r"$\lVert\Delta "
-     r"G_i\rVert \le a\lVert v_i\rVert$", "0.0",
-     power(lambda n: np.ones(int(n)).sum() ** 2 / n, 64), "result", "guo2024-lem42-gradient"),
-    ("eq. (92)", "ω^(2/3) L⁴ m/d with the ω of Lemma 4.2", "n^(-1) L^(-1) d^(-1) m delta",
+     r"$\lVert\Delta G_i\rVert \le a\lVert v_i\rVert$",
+     "0.0", power(lambda n: np.ones(int(n)).sum() ** 2 / n, 64),
+     "result", "guo2024-lem42-gradient"),
+    ("eq. (92)", "ω^(2/3) L⁴ m/d with the ω of Lemma 4.2",
+     "n^(-1) L^(-1) d^(-1) m delta",
      order(lambda n, L, d, m, delta: _radius(n, L, delta) ** (2 / 3) * L**4 * m / d)),
-    ("eq. (93)", "sum over L layers of the bound of Lemma B.7", "n^(-1) d^(-1) m delta",
-     order(lambda n, L, d, m, delta: L * delta * m / (n * d * L))),
+    ("eq. (93)", "sum over L layers of the bound of Lemma B.7",
+     "n^(-1) d^(-1) m delta", order(lambda n, L, d, m, delta: L * delta * m / (n * d * L))),
     ("(102), (8)",
      "power of $L$: $L$ terms, each bounded by (101), in the norm of (8), the largest layer's",
-     "2.0",
-     power(lambda L: L * L**2, 8.0), "exponent", "guo2024-lem41-semismooth"),
+     "2.0", power(lambda L: L * L**2, 8.0),
+     "exponent", "guo2024-lem41-semismooth"),
     ("(104), (8)",
      r"power of $L$: $L$ terms $\sqrt{m/d}\,L^{3/2}\lVert W'\rVert^2$, by Lemma B.3, in the norm "
-     r"of "
-     "(8) (3 by (103) as printed; 2 is right in the Frobenius norm)",
-     "2.0", power(lambda L: L * L**1.5, 8.0), "exponent", "guo2024-lem41-semismooth"),
+     "of (8) (3 by (103) as printed; 2 is right in the Frobenius norm)",
+     "2.0", power(lambda L: L * L**1.5, 8.0),
+     "exponent", "guo2024-lem41-semismooth"),
     ("before (105)",
      r"power of $m$ in $-\ln\Pr(\lVert Bh\rVert^2 > \sqrt{m/d})$, $d = 1$ ($\lVert Bh\rVert$ is "
-     r"meant: (105) stands)",
-     "1.0", power(lambda m: -stats.norm.logsf(m**0.25), 1e12), "typo"),
+     "meant: (105) stands)",
+     "1.0", power(lambda m: -stats.norm.logsf(m**0.25), 1e12),
+     "typo"),
     # Appendices B.6 to B.10
-    ("(109)", r"power of $\ln m$ in $-\ln\Pr(\chi^2_d > (1 + \sqrt{\ln m})d)$, $d = 1$", "1.0",
-     power(lambda log_m: -stats.norm.logsf(sqrt(1 + sqrt(log_m))), 1e6), "exponent"),
-    ("eq. (107)", "width at which (111) with (108) is the ω of Lemma 4.2", "n^5 L^15 d delta^(-4)",
-     order(lambda n, L, d,
-           delta: solved(lambda m: _movement2(n, d, delta, m) / _radius(n, L, delta) ** 2))),
-    ("eq. (116)", "√(bmL/d) √(nmL/d), from (115) and (9)", "L d^(-1) m n^(1/2) b^(1/2)",
+    ("(109)", r"power of $\ln m$ in $-\ln\Pr(\chi^2_d > (1 + \sqrt{\ln m})d)$, $d = 1$",
+     "1.0", power(lambda log_m: -stats.norm.logsf(sqrt(1 + sqrt(log_m))), 1e6),
+     "exponent"),
+    ("eq. (107)", "width at which (111) with (108) is the ω of Lemma 4.2",
+     "n^5 L^15 d delta^(-4)",
+     order(lambda n, L, d, delta:
+               solved(lambda m: _movement2(n, d, delta, m) / _radius(n, L, delta) ** 2))),
+    ("eq. (116)", "√(bmL/d) √(nmL/d), from (115) and (9)",
+     "L d^(-1) m n^(1/2) b^(1/2)",
      order(lambda L, d, m, n, b: sqrt(b * m * L / d) * sqrt(n * m * L / d))),
-    ("before eq. (120)", "(ax - b)² >= a²x²/2 for x > 4b/a", "holds",
-     holds(lambda x: (x - 1) ** 2 >= x**2 / 2, x=linspace(4, 400, 4000))),  # in units of b/a
-    ("after eq. (120)", "(β - 1)²/(1 - γ)", "n^3 L^2 d^(-1) m eta delta^(-1)",
-     order(lambda n, L, d, m, b, eta,
-           delta: _excess(eta, n, L, d, m, b, delta) * (eta * m * L * sqrt(n * b) / d))),
-    ("eq. (121)", "((β - 1)/(γ - 1))²", "n^5 L^2 b^(-1) delta^(-2)",
+    ("before eq. (120)", "(ax - b)² >= a²x²/2 for x > 4b/a",
+     # in units of b/a
+     "holds", holds(lambda x: (x - 1) ** 2 >= x**2 / 2, x=linspace(4, 400, 4000))),
+    ("after eq. (120)", "(β - 1)²/(1 - γ)",
+     "n^3 L^2 d^(-1) m eta delta^(-1)",
+     order(lambda n, L, d, m, b, eta, delta:
+               _excess(eta, n, L, d, m, b, delta) * (eta * m * L * sqrt(n * b) / d))),
+    ("eq. (121)", "((β - 1)/(γ - 1))²",
+     "n^5 L^2 b^(-1) delta^(-2)",
      order(lambda n, L, d, m, b, eta, delta: _excess(eta, n, L, d, m, b, delta) ** 2)),
     ("B.7, end of the proof",
      r"power of $\eta$ in the bound on $T$, $\ln(\cdot)/(1-\gamma)$ (inverted; (6) is right)",
-     "1.0", power(lambda eta: 1 / (1 - _gamma_sgd(eta)), 1e-4), "typo", "guo2024-thm32-sgd"),
+     "1.0", power(lambda eta: 1 / (1 - _gamma_sgd(eta)), 1e-4),
+     "typo", "guo2024-thm32-sgd"),
     ("Lemma B.10, proof", r"power of $\eta$ in $1/(1-\sqrt\gamma)$ (inverted; the result stands)",
-     "1.0",
-     power(lambda eta: 1 / (1 - sqrt(_gamma_sgd(eta))), 1e-4), "typo"),
-    ("Lemma B.10", "width at which the chain is the ω of Lemma 4.2", "n^8 L^15 d b^(-1) delta^(-5)",
-     order(_width_of_sgd)),
-    ("B.9", r"power of $n$ in $\eta t\sqrt{nm/d}\,\sqrt{L(W^{(0)})}$ with (108)", "0.5",
-     power(lambda n: bounds.omega_direct(1, 1, n, 1e6, 2, "rederived"), 100), "result",
-     "guo2024-thm34-generalization"),
+     "1.0", power(lambda eta: 1 / (1 - sqrt(_gamma_sgd(eta))), 1e-4),
+     "typo"),
+    ("Lemma B.10", "width at which the chain is the ω of Lemma 4.2",
+     "n^8 L^15 d b^(-1) delta^(-5)", order(_width_of_sgd)),
+    ("B.9", r"power of $n$ in $\eta t\sqrt{nm/d}\,\sqrt{L(W^{(0)})}$ with (108)",
+     "0.5", power(lambda n: bounds.omega_direct(1, 1, n, 1e6, 2, "rederived"), 100),
+     "result", "guo2024-thm34-generalization"),
     # Appendices B.11 to B.13
-    ("B.11", "1 - γ of Theorem B.14 over that of Theorem 3.1", "n d^(-1) delta^(-1)",
+    ("B.11", "1 - γ of Theorem B.14 over that of Theorem 3.1",
+     "n d^(-1) delta^(-1)",
      order(lambda n, d, m, eta, delta: (eta * m / d**2) / _rate(eta, n, d, m, delta))),
-    ("B.11", "the first minimum is improved by $1/L$: power of $L$ in B.15 over (7)", "-1.0",
-     power(lambda L: 1 / L**-0.5, 10.0), "exponent", "guo2024-text-audit"),
-        # d^(3/2) n^(1/2) of both cancels
+    ("B.11", "the first minimum is improved by $1/L$: power of $L$ in B.15 over (7)",
+     # d^(3/2) n^(1/2) of both cancels
+     "-1.0", power(lambda L: 1 / L**-0.5, 10.0),
+     "exponent", "guo2024-text-audit"),
     ("B.11", "second argument of the second minimum, B.15 over (7)",
      "n^(-1/2) L^(-1) d^(3/2) delta^(1/2)",
      order(lambda n, L, d, delta: L * d**2 / (n**0.5 * L**2 * d**0.5 / delta**0.5))),
@@ -321,38 +347,46 @@ ROWS = [
      r"power of $1/L$ in $1-\gamma$ before $T$, from (148) (a slip; (139) and $T$ are right)",
      "2.0",
      power(lambda share: 1 - bounds.gamma_convex(-1.0, 1.0, 0.1, 1e-6, 1e4, 100, 2, 1 / share),
-           1 / 16), "typo"),
+           1 / 16),
+     "typo"),
     ("(155), (156)",
-     r"$\Pr(B(n, \frac12) > \frac n2 + \sqrt n) \ge 0.1$ for $n > 100$ (constant only)", "holds",
-     holds(lambda n: stats.binom.sf(np.floor(n / 2 + sqrt(n)), n, 0.5) >= 0.1, n=arange(101, 2001)),
+     r"$\Pr(B(n, \frac12) > \frac n2 + \sqrt n) \ge 0.1$ for $n > 100$ (constant only)",
+     "holds",
+     holds(lambda n: stats.binom.sf(np.floor(n / 2 + sqrt(n)), n, 0.5) >= 0.1,
+           n=arange(101, 2001)),
      "constant"),
     ("(160), (162)",
      r"power of $d$, $O(1)$ by Section 2, in $E\lvert B_k^\top v\rvert^2/\lVert v\rVert^2$, "
-     r"entries $N(0, 1/d)$",
-     "0.0", power(lambda d: np.sum(np.full(int(d), 1 / d)) / d, 16), "constant"),
+     "entries $N(0, 1/d)$",
+     "0.0", power(lambda d: np.sum(np.full(int(d), 1 / d)) / d, 16),
+     "constant"),
     ("before eq. (162)", "1/d - λ√(n/d) >= 1/(2d): the factor left at λ = 1/(2√(nd)), times d",
-     "0.5",
-     lambda n=1000.0, d=7.0: d * (1 / d - sqrt(n / d) / (2 * sqrt(n * d)))),
+     "0.5", lambda n=1000.0, d=7.0: d * (1 / d - sqrt(n / d) / (2 * sqrt(n * d)))),
     ("(160), (162)",
      r"power of $d$, $O(1)$ by Section 2, in the least $\sum_ja_j^2$ with $\sum_ja_j = \frac1{2d}$",
-     "-2.0", power(lambda d: d * (1 / (2 * d) / d) ** 2, 16.0), "constant"),
-    ("Lemma B.19", "ω^(2/3) L⁴ m/d with its ω", "d^(-2) m",
-     order(lambda L, d, m: _special_radius(L, d) ** (2 / 3) * L**4 * m / d)),
+     "-2.0", power(lambda d: d * (1 / (2 * d) / d) ** 2, 16.0),
+     "constant"),
+    ("Lemma B.19", "ω^(2/3) L⁴ m/d with its ω",
+     "d^(-2) m", order(lambda L, d, m: _special_radius(L, d) ** (2 / 3) * L**4 * m / d)),
     ("Proof of Theorem B.14 (Appendix B.13)",
      "the same (16): power of $n$ left in the factor like (15), with (164)",
-     "0.0", power(lambda n: _factor_15(1.0, 1.0, 1.0, n, 1.0, 1.0), 10.0), "result"),
-        # at d = m = L = 1
-    ("Theorem B.14", r"power of $c(\alpha)$ in the width, from (165) and (166)", "0.0",
-     power(lambda c: solved(lambda m: 1 / (c * m)), 1.0), "constant", "guo2024-b14-special"),
-        # d²n/(cm) = ω² at 1
+     # at d = m = L = 1
+     "0.0", power(lambda n: _factor_15(1.0, 1.0, 1.0, n, 1.0, 1.0), 10.0),
+     "result"),
+    ("Theorem B.14", r"power of $c(\alpha)$ in the width, from (165) and (166)",
+     # d²n/(cm) = ω² at 1
+     "0.0", power(lambda c: solved(lambda m: 1 / (c * m)), 1.0),
+     "constant", "guo2024-b14-special"),
     # Appendix C
-    ("Appendix C.1", "rows of California housing: training and testing", "20640", 15480.0 + 5160.0),
+    ("Appendix C.1", "rows of California housing: training and testing",
+     "20640", 15480.0 + 5160.0),
     ("Appendix C.1, Table 3",
-     "inputs of California housing: 9 numbers less the label, 5 categories", "13",
-     float(9 - 1 + len(("<1H OCEAN", "INLAND", "NEAR OCEAN", "NEAR BAY", "ISLAND")))),
-    ("Table 7", "features of CIFAR-10 after two poolings, 512 channels", "32768",
-     512.0 * (32 / 2 / 2) ** 2),
-    ("Table 5", "the data whose classes are the ten outputs, in the caption", "IMDB",
+     "inputs of California housing: 9 numbers less the label, 5 categories",
+     "13", float(9 - 1 + len(("<1H OCEAN", "INLAND", "NEAR OCEAN", "NEAR BAY", "ISLAND")))),
+    ("Table 7", "features of CIFAR-10 after two poolings, 512 channels",
+     "32768", 512.0 * (32 / 2 / 2) ** 2),
+    ("Table 5", "the data whose classes are the ten outputs, in the caption",
+     "IMDB",
      lambda: next(name for name, outputs in {"IMDB": 1, "MNIST": 10}.items() if outputs == 10),
      "typo", "guo2024-fig4-lstm"),
 ]

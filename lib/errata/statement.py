@@ -9,24 +9,15 @@ from fractions import Fraction
 
 import numpy as np
 
-SEVERITIES = ("result", "exponent", "constant", "typo")  # as in notebooks/errata, the gravest first
+# as in notebooks/errata, the gravest first
+SEVERITIES = ("result", "exponent", "constant", "typo")
 # added where all rests on one sign or subscript of a text that was read by machine
 MISREAD = ", perhaps misread"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _FACTOR = re.compile(r"([A-Za-z]\w*)(?:\^(\d+)|\^\((-?\d+(?:/\d+)?)\))?")
 _GREEK = "alpha|beta|gamma|delta|varepsilon|eta|theta|kappa|lambda|sigma|tau|omega"
-_SMALL = (
-    "delta",
-    "lam0",
-    "kappa",
-    "eps",
-    "gamma",
-    "tau",
-    "theta",
-    "omega",
-    "beta",
-    "sigma",
-)  # at most 1
+# letters that are at most 1
+_SMALL = ["delta", "lam0", "kappa", "eps", "gamma", "tau", "theta", "omega", "beta", "sigma"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,9 @@ class Statement:
         """symbolic: exponents of powers; numeric: a number or a relation; by hand: other words."""
         if hasattr(self.recomputed, "formula"):
             return "symbolic"
-        return "numeric" if self.number is not None or self.printed == "holds" else "by hand"
+        if self.number is not None or self.printed == "holds":
+            return "numeric"
+        return "by hand"
 
     def values(self, seeds):
         """What is recomputed: a value for each seed of a Monte Carlo estimate, otherwise one."""
@@ -96,15 +89,23 @@ class Statement:
         """The computed value with two digits more than printed; in powers of ten far from 1."""
         if self.number is None:
             return str(computed)
+        for value in (self.number, computed):
+            if value != 0 and not 1e-3 < abs(value) < 1e7:
+                return f"{computed:.4g}"
         digits = max(0, 2 - Decimal(self.printed).as_tuple().exponent)
-        ordinary = all(x == 0 or 1e-3 < abs(x) < 1e7 for x in (self.number, computed))
-        return f"{computed:.{digits}f}" if ordinary else f"{computed:.4g}"
+        return f"{computed:.{digits}f}"
 
 
 def exponents(text):
     """{letter: Fraction} of a product of powers such as "n^6 lam0^(-4) d"; None for other words."""
-    factors = [_FACTOR.fullmatch(word) for word in text.split()]
-    return {f[1]: Fraction(f[2] or f[3] or 1) for f in factors} if all(factors) else None
+    powers = {}
+    for word in text.split():
+        factor = _FACTOR.fullmatch(word)
+        if not factor:
+            return None
+        letter, whole, in_brackets = factor.groups()
+        powers[letter] = Fraction(whole or in_brackets or 1)
+    return powers
 
 
 def typeset(text):
@@ -129,17 +130,15 @@ def holds(relation, **axes):
     """
 
     def judge():
-        points = dict(
-            zip(axes, np.meshgrid(*axes.values(), indexing="ij", sparse=True), strict=True)
-        )
-        ok, *points = np.broadcast_arrays(relation(**points), *points.values())
+        grid = np.meshgrid(*axes.values(), indexing="ij", sparse=True)
+        ok, *grid = np.broadcast_arrays(relation(**dict(zip(axes, grid, strict=True))), *grid)
         if ok.all():
             return "holds"
-        first = np.argmin(ok.ravel())
-        at = ", ".join(
-            f"{name} = {p.flat[first]:.3g}" for name, p in zip(axes, points, strict=True)
-        )
-        return f"fails at {at}" if at else "fails"
+        if not axes:
+            return "fails"
+        first = np.argmin(ok)
+        point = [f"{name} = {axis.flat[first]:.3g}" for name, axis in zip(axes, grid, strict=True)]
+        return "fails at " + ", ".join(point)
 
     return judge
 
@@ -153,12 +152,8 @@ def bounded(ratio, sequence, most=1.5):
 
     def judge():
         values = np.asarray(ratio(sequence), dtype=float)
-        last = values[-1]
-        return (
-            "holds"
-            if last <= most * values[len(values) // 2]
-            else f"fails: the ratio grows to {last:.2g}"
-        )
+        middle, last = values[len(values) // 2], values[-1]
+        return "holds" if last <= most * middle else f"fails: the ratio grows to {last:.2g}"
 
     return judge
 
@@ -171,28 +166,35 @@ def order(*formulas):
     powers.
     """
 
-    def product(formula):
-        letters = [
-            a for a, p in inspect.signature(formula).parameters.items() if p.default is p.empty
-        ]
-        start = {a: 2.0**-3 if a in _SMALL else 2.0**6 for a in letters}
-        base = formula(**start)
-        factors = []
-        for a in letters:
-            steps = [0.5, 0.25] if a in _SMALL else [2.0, 4.0]
-            ratios = [formula(**{**start, a: start[a] * step}) / base for step in steps]
-            slopes = np.log(ratios) / np.log(steps)
-            if not np.isclose(*slopes, rtol=0, atol=1e-9):
-                raise ValueError(f"no power of {a}: local exponents {slopes}")
-            if p := Fraction(float(slopes[0])).limit_denominator(100):
-                factors.append(
-                    a if p == 1 else f"{a}^{p}" if p.denominator == 1 and p > 0 else f"{a}^({p})"
-                )
-        return " ".join(factors) or "O(1)"
+    def judge():
+        return "; ".join(_product(formula) for formula in formulas)
 
-    judge = lambda: "; ".join(map(product, formulas))  # noqa: E731
     judge.formula = True
     return judge
+
+
+def _product(formula):
+    """The product of powers that a formula is, from two steps of each letter away from a point."""
+    start = {}
+    for letter, parameter in inspect.signature(formula).parameters.items():
+        if parameter.default is parameter.empty:
+            start[letter] = 2.0**-3 if letter in _SMALL else 2.0**6
+    base = formula(**start)
+    factors = []
+    for letter, value in start.items():
+        steps = [0.5, 0.25] if letter in _SMALL else [2.0, 4.0]
+        ratios = [formula(**{**start, letter: value * step}) / base for step in steps]
+        slopes = np.log(ratios) / np.log(steps)
+        if not np.isclose(*slopes, rtol=0, atol=1e-9):
+            raise ValueError(f"no power of {letter}: local exponents {slopes}")
+        exponent = Fraction(float(slopes[0])).limit_denominator(100)
+        if exponent == 1:
+            factors.append(letter)
+        elif exponent > 0 and exponent.denominator == 1:
+            factors.append(f"{letter}^{exponent}")
+        elif exponent != 0:
+            factors.append(f"{letter}^({exponent})")
+    return " ".join(factors) or "O(1)"
 
 
 def power(formula, at, factor=2.0):

@@ -31,8 +31,9 @@ TIED = 'exec 3<&0; (cat <&3; kill -s KILL 0) & exec "$@" 3<&- </dev/null'
 
 
 def run(profile, stems, cores, extra, on_event):
-    """Run notebooks side by side through Snakemake: here, or as jobs of a cluster where `extra`
-    names its executor.
+    """Run notebooks side by side through Snakemake.
+
+    Here, or as jobs of a cluster where `extra` names its executor.
 
     cores: CPU cores, or jobs at once on a cluster (None: all); extra: further arguments for
     Snakemake.
@@ -108,8 +109,9 @@ def run(profile, stems, cores, extra, on_event):
 
 
 def _where(extra, count, cores):
-    """Snakemake's arguments for the place: this machine's cores, or a cluster that may write to a
-    slow file system.
+    """Snakemake's arguments for the place.
+
+    This machine's cores, or a cluster that may write to a slow file system.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--executor", "-e", default="local")
@@ -134,8 +136,9 @@ def _where(extra, count, cores):
 
 
 def _home():
-    """Another home and name for Snakemake, and another place for its cache, where there is none or
-    it is read-only.
+    """Another home and name for Snakemake.
+
+    And another place for its cache, where there is none or it is read-only.
     """
     try:
         getpass.getuser()
@@ -165,8 +168,9 @@ def _tell(logs, told, on_event):
 
 
 def _stop(process):
-    """Interrupt Snakemake and its jobs, which cancels those of a cluster as well; after a while end
-    them by force.
+    """Interrupt Snakemake and its jobs, which cancels those of a cluster as well.
+
+    After a while end them by force.
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)

@@ -1,5 +1,6 @@
-"""The page's side of a claim: a notebook hands in what it measured, draws and says; the verdict is
-computed.
+"""The page's side of a claim: a notebook hands in what it measured, draws and says.
+
+The verdict is computed.
 
 A notebook opens one `Claim` per claim that it serves, and ends with `report()`, which writes
 `figures/<size>/<claim id>/` and shows the verdict.
@@ -99,8 +100,9 @@ class Claim:
         return dataset
 
     def metric(self, name, value, paper=None):
-        """Record a number, or a sample with one per seed, beside the paper's value; it decides
-        nothing.
+        """Record a number, or a sample with one per seed, beside the paper's value.
+
+        It decides nothing.
 
         Raises ClaimError for anything but numbers.
         """
@@ -108,8 +110,9 @@ class Claim:
         self._metrics[name] = {**_measured(value, "mean"), "paper": printed}
 
     def keep(self, frame, name="runs"):
-        """Store a tidy pandas table with the record, and hand it back as stored: floats have six
-        significant digits.
+        """Store a tidy pandas table with the record, and hand it back as stored.
+
+        Floats have six significant digits.
 
         It is `<name>.csv`, compressed to `<name>.csv.xz` above 300 kB. A named index becomes
         columns.
@@ -134,8 +137,9 @@ class Claim:
         return frame
 
     def series(self, /, **arrays):
-        """Record plotted arrays, rounded to six significant digits, for `series.npz`. Raises
-        ClaimError for objects.
+        """Record plotted arrays, rounded to six significant digits, for `series.npz`.
+
+        Raises ClaimError for objects.
         """
         for name, array in arrays.items():
             array = np.asarray(array)
@@ -151,8 +155,9 @@ class Claim:
             self._series[name] = significant(array)
 
     def figure(self, fig, name):
-        """Draw a figure once: the picture that is shown is `<name>.png` of the record. It is closed
-        then.
+        """Draw a figure once: the picture that is shown is `<name>.png` of the record.
+
+        It is closed then.
         """
         import matplotlib.pyplot as plt
 
@@ -178,15 +183,17 @@ class Claim:
         _show({"text/markdown": text, "text/plain": text})
 
     def require(self, condition, reason):
-        """Where a condition is not met, the claim is not tested at this size, for this reason: a
-        sentence's middle.
+        """Where a condition is not met, the claim is not tested at this size, for this reason.
+
+        A sentence's middle.
         """
         if not condition:
             self._unmet.append(reason)
 
     def conditions(self, factor, text):
-        """State by which factor a theorem's worst condition is missed (met up to 1); text: which,
-        with constants 1.
+        """State by which factor a theorem's worst condition is missed (met up to 1).
+
+        Text: which, with constants 1.
         """
         self._conditions = {"factor": finite(factor), "text": text}
 
@@ -226,8 +233,9 @@ class Claim:
         self._checks[name] = row
 
     def report(self):
-        """Compute the verdict, write the record atomically, and show it. Raises ClaimError where a
-        check is missing.
+        """Compute the verdict, write the record atomically, and show it.
+
+        Raises ClaimError where a check is missing.
         """
         asked = [check.name for check in self.spec.asked(self.profile)]
         missing = [name for name in asked if name not in self._checks]

@@ -1,5 +1,6 @@
-"""The command line, `overparam`: list, show, run, figures, lab, new, freeze, outputs, refresh,
-site, diff, data.
+"""The command line, `overparam`.
+
+List, show, run, figures, lab, new, freeze, outputs, refresh, site, diff, data.
 """
 
 import ast
@@ -183,8 +184,9 @@ def _costs(resources, device="cuda"):
 
 
 def _took(claim, profile, device):
-    """What the record of this size took, and on what, as far as it says something of this kind of
-    device.
+    """What the record of this size took.
+
+    And on what, as far as it says something of this kind of device.
     """
     with contextlib.suppress(ClaimError):  # an unreadable one is what the run will replace
         record = records.load(claim, profile)
@@ -261,8 +263,9 @@ def new(
         str, typer.Argument(metavar="PAPER-ID", help="The new claim, such as du2019-thm31.")
     ],
 ):
-    """Begin a claim: a notebook and its registration, which run as they are; CONTRIBUTING.md says
-    how to go on.
+    """Begin a claim: a notebook and its registration, which run as they are.
+
+    CONTRIBUTING.md says how to go on.
     """
     from . import new
 
@@ -283,8 +286,9 @@ def outputs(
 
 @app.command()
 def refresh():
-    """Bring what is written about the committed records up to date: executed notebooks, each
-    paper's README.
+    """Bring what is written about the committed records up to date.
+
+    Executed notebooks, each paper's README.
     """
     for size in records.COMMITTED:
         for page in records.pages(size):
@@ -361,8 +365,9 @@ def _terminated(number, _):
 
 
 def main():
-    """Entry point: errors of ours in one or two lines on stderr, exit code 1; an interrupt exits
-    with 130.
+    """Entry point: errors of ours in one or two lines on stderr, exit code 1.
+
+    An interrupt exits with 130.
     """
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not under nohup

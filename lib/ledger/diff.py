@@ -1,5 +1,6 @@
-"""What changed in the records since a git revision: verdicts, checks, numbers beyond their
-tolerance, figures.
+"""What changed in the records since a git revision.
+
+Verdicts, checks, numbers beyond their tolerance, figures.
 """
 
 import io
@@ -20,8 +21,9 @@ JUDGED = ("holds", "statistic", "outcome")  # a check with another one has chang
 
 
 class Change(NamedTuple):
-    """One difference of two records: what of which claim, and both sides as text; "" where there is
-    none.
+    """One difference of two records: what of which claim, and both sides as text.
+
+    "" where there is none.
     """
 
     profile: str
@@ -33,8 +35,9 @@ class Change(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What one state of the tree holds: {(profile, claim): record}, {(profile, claim): {figure: PNG
-    bytes}}.
+    """What one state of the tree holds.
+
+    {(profile, claim): record}, {(profile, claim): {figure: PNG bytes}}.
     """
 
     records: dict

@@ -1,13 +1,15 @@
-"""What can go wrong with claims and runs. The command line prints these in one or two lines,
-without a traceback.
+"""What can go wrong with claims and runs.
+
+The command line prints these in one or two lines, without a traceback.
 """
 
 from overparam.errors import OverparamError
 
 
 class ClaimError(OverparamError):
-    """A claim is unknown, or what is registered or measured of it is wrong; the message names the
-    place.
+    """A claim is unknown, or what is registered or measured of it is wrong.
+
+    The message names the place.
     """
 
 

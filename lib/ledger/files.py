@@ -9,15 +9,17 @@ KEPT = (".png", ".npz", ".csv", ".xz")  # suffixes of the files of a record besi
 
 
 def write_atomically(path, content):
-    """Write bytes under a temporary name beside `path`, then rename: a kill or a full disk leaves
-    the old file.
+    """Write bytes under a temporary name beside `path`, then rename.
+
+    A kill or a full disk leaves the old file.
     """
     write_together({path: content})
 
 
 def write_together(contents):
-    """Write {path: bytes}: all under temporary names, then rename them in order: a full disk leaves
-    all old files.
+    """Write {path: bytes}: all under temporary names, then rename them in order.
+
+    A full disk leaves all old files.
     """
     temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     try:
@@ -34,8 +36,9 @@ def write_together(contents):
 
 
 def remove_others(folder, names):
-    """Remove what earlier runs left in a record's folder: pictures, tables and series that are not
-    named.
+    """Remove what earlier runs left in a record's folder.
+
+    Pictures, tables and series that are not named.
     """
     for old in folder.iterdir():
         if old.suffix in KEPT and old.name not in names:
@@ -43,8 +46,9 @@ def remove_others(folder, names):
 
 
 def forget(checkpoints):
-    """Remove the checkpoints of a finished run from their folder; refused ones stay for whoever
-    wants to see them.
+    """Remove the checkpoints of a finished run from their folder.
+
+    Refused ones stay for whoever wants to see them.
     """
     for file in checkpoints.rglob("*.safetensors"):
         file.unlink(missing_ok=True)

@@ -34,8 +34,9 @@ def rounded(value, digits):
 
 
 def measured(row):
-    """What was measured, with the 95 % interval where there is a bounded one: 2.87 ± 0.8, or 0.9
-    (0.81 to 0.95).
+    """What was measured, with the 95 % interval where there is a bounded one.
+
+    2.87 ± 0.8, or 0.9 (0.81 to 0.95).
     """
     shown = spoken(row["value"])
     low, high = row.get("interval") or (None, None)
@@ -61,8 +62,9 @@ class Quotes:
         return measured(rows[name])
 
     def column(self, table, column, how="mean", log10=False, **where):
-        """A number from a kept table: `how` of a column over the rows in which other columns have
-        the given values.
+        """A number from a kept table.
+
+        `how` of a column over the rows in which other columns have the given values.
 
         log10: the column holds decimal logarithms.
         """
@@ -84,8 +86,9 @@ class Quotes:
 
 
 def finding(claim, record, folder):
-    """A claim's finding as Markdown; a plain generated sentence where none was written for this
-    record.
+    """A claim's finding as Markdown.
+
+    A plain generated sentence where none was written for this record.
 
     Raises ClaimError where the finding quotes what is not there.
     """
@@ -127,8 +130,9 @@ def generated(record):
 
 
 def opening(text):
-    """The first sentences of a finding, for a cell of a table: as many as it takes to fill 160
-    characters.
+    """The first sentences of a finding, for a cell of a table.
+
+    As many as it takes to fill 160 characters.
     """
     kept = ""
     for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z$])", text):

@@ -1,5 +1,6 @@
-"""Where a result comes from: versions, machine, git revision, and a fingerprint of everything that
-it depends on.
+"""Where a result comes from.
+
+Versions, machine, git revision, and a fingerprint of everything that it depends on.
 """
 
 import ast
@@ -45,8 +46,9 @@ def versions():
 
 
 def git_revision():
-    """The commit, with `-dirty` where files other than figures differ from it or are new; None
-    outside a checkout.
+    """The commit, with `-dirty` where files other than figures differ from it or are new.
+
+    None outside a checkout.
     """
     commit = _git("rev-parse", "--short=12", "HEAD")
     if (
@@ -86,8 +88,9 @@ def fingerprint(notebook, parameters, deciding):
 
 
 def library(notebook):
-    """A digest of the library alone, as far as a notebook imports it: trainings go on while it
-    stays the same.
+    """A digest of the library alone, as far as a notebook imports it.
+
+    Trainings go on while it stays the same.
     """
     return _digest(map(_code, modules(notebook).values()))
 
@@ -103,8 +106,9 @@ def refresh():
 
 
 def state(notebook):
-    """A digest of where all sources lie and when each was written last: whether somebody writes
-    while they are read.
+    """A digest of where all sources lie and when each was written last.
+
+    Whether somebody writes while they are read.
     """
     registered = notebook.parent.glob("*.toml")
     files = [notebook, VALUES, *registered]
@@ -116,8 +120,9 @@ def state(notebook):
 
 
 def settled(notebook):
-    """The `state` once all modules that a notebook uses are imported: what is written later changes
-    nothing.
+    """The `state` once all modules that a notebook uses are imported.
+
+    What is written later changes nothing.
     """
     for module in modules(notebook):
         importlib.import_module(module)

@@ -10,8 +10,9 @@ from .parameters import near
 
 
 def freeze(paper):
-    """Write `notebooks/<paper>/frozen.toml` with today's checks and seeds of all its claims; return
-    its path.
+    """Write `notebooks/<paper>/frozen.toml` with today's checks and seeds of all its claims.
+
+    Return its path.
 
     Raises ParameterError for a paper without claims, and one that is frozen already: later changes
     belong into the `changes` of the claims concerned.

@@ -1,5 +1,6 @@
-"""Copies of the notebooks to work in: what is edited, run and saved there is never the
-reference.
+"""Copies of the notebooks to work in.
+
+What is edited, run and saved there is never the reference.
 """
 
 import shutil
@@ -27,8 +28,9 @@ follows its original."""
 
 
 def prepare():
-    """Bring the copies in `lab/` up to date, and their index; return the edited ones whose original
-    has changed since.
+    """Bring the copies in `lab/` up to date, and their index.
+
+    Return the edited ones whose original has changed since.
 
     A copy that differs from what was copied is somebody's work, and is left alone.
     """

@@ -27,8 +27,9 @@ _ARGUMENT = r"\s*(\{(?:[^{}]|\{[^{}]*\})*\}|\w)"
 
 
 def plain(text):
-    """A sentence without its Markdown, formulas as a terminal can show them: <= for \\le, 1/2 for
-    \\tfrac12.
+    r"""A sentence without its Markdown, formulas as a terminal can show them.
+
+    <= for \le, 1/2 for \tfrac12.
     """
     return _unmarked(_FORMULA.sub(lambda found: _spelled(found[1]), text)).replace("$", "")
 
@@ -78,8 +79,9 @@ def with_formulas(text):
 
 
 def raw(html):
-    """An HTML fragment as a MyST directive, in a fence longer than any in it: templates do not
-    escape backticks.
+    """An HTML fragment as a MyST directive, in a fence longer than any in it.
+
+    Templates do not escape backticks.
     """
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
     return f"{fence}{{raw}} html\n{html}\n{fence}\n"

@@ -10,8 +10,9 @@ TEMPLATE = Path(__file__).with_name("template")  # .ipynb and .toml, of a claim 
 
 
 def create(claim_id):
-    """Write a claim's two files, run its notebook at smoke size for the outputs that it stores, and
-    return their paths.
+    """Write a claim's two files, run its notebook at smoke size for the outputs that it stores.
+
+    And return their paths.
 
     Raises ParameterError for an id that is none, or that is there already.
     """

@@ -1,5 +1,6 @@
-"""`notebooks/<paper>/README.md`: a paper's overview, and all its claims with figure, finding and
-verdict.
+"""`notebooks/<paper>/README.md`.
+
+A paper's overview, and all its claims with figure, finding and verdict.
 """
 
 import re
@@ -22,8 +23,9 @@ weights.
 
 
 def write():
-    """Write all overviews and the totals of the project's README; return the paths of those that
-    have changed.
+    """Write all overviews and the totals of the project's README.
+
+    Return the paths of those that have changed.
     """
     changed = []
     for path, text in texts().items():
@@ -101,8 +103,9 @@ def _overview(paper, own, quoted):
 
 
 def _row(entry):
-    """A claim's row: its first figure, its title and finding, and its verdict, with links to page
-    and reference.
+    """A claim's row: its first figure, its title and finding.
+
+    And its verdict, with links to page and reference.
     """
     claim, version = entry.claim, entry.best
     picture, words, verdict = "", f"**{_cell(claim.title)}**", f"**{entry.verdict}**"
@@ -123,8 +126,9 @@ def _row(entry):
 
 
 def _reference(entry):
-    """The folder of the records of the size that counts, and the executed notebook, as an overview
-    links to them.
+    """The folder of the records of the size that counts.
+
+    And the executed notebook, as an overview links to them.
     """
     folder = f"../../figures/{entry.best.size}"
     return folder, f"{folder}/{entry.claim.page.id}/notebook.ipynb"

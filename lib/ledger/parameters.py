@@ -1,5 +1,6 @@
-"""Parameters of a notebook: the literals of its `parameters` cell, and the validation of whatever
-overrides them.
+"""Parameters of a notebook.
+
+The literals of its `parameters` cell, and the validation of whatever overrides them.
 """
 
 import ast
@@ -17,8 +18,9 @@ from .errors import ClaimError
 
 
 def notebook_parameters(path):
-    """{name: literal} of a notebook's cell tagged `parameters`. Raises ClaimError where it holds
-    anything else.
+    """{name: literal} of a notebook's cell tagged `parameters`.
+
+    Raises ClaimError where it holds anything else.
     """
     try:
         return copy.deepcopy(_literals(path.read_text(encoding="utf-8")))
@@ -59,8 +61,9 @@ def _is_parameter(value):
 
 
 def comments(path):
-    """{name: what the comment behind its literal says}: what a notebook's parameter is, and the
-    paper's value.
+    """{name: what the comment behind its literal says}.
+
+    What a notebook's parameter is, and the paper's value.
     """
     text = _cell(path.read_text(encoding="utf-8"))
     lines = [line.encode() for line in text.split("\n")]  # the parser counts bytes
@@ -72,16 +75,18 @@ def comments(path):
 
 
 def near(word, words):
-    """`did you mean ...?`, with the one or two words that are most like it; empty where there is
-    none.
+    """`did you mean ...?`, with the one or two words that are most like it.
+
+    Empty where there is none.
     """
     found = difflib.get_close_matches(word, words, n=2, cutoff=0.5)
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 def validated(given, defaults, ranges):
-    """The given parameters, each of the type of its default and in its range. Raises ParameterError
-    otherwise.
+    """The given parameters, each of the type of its default and in its range.
+
+    Raises ParameterError otherwise.
     """
     for name in given:
         if name not in defaults:

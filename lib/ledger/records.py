@@ -1,5 +1,6 @@
-"""Stored records: reading them, whether they are what the present sources give, and whether anybody
-touched them.
+"""Stored records: reading them, whether they are what the present sources give.
+
+And whether anybody touched them.
 """
 
 import json
@@ -20,8 +21,9 @@ _ALL_VERDICTS = {rule.NOT_TESTED}.union(*rule.VERDICTS.values())
 
 
 def plan(claim_id, size, overrides=None):
-    """(Claim, parameters, folder) of a run; the folder is the size, with other values one of
-    `custom`.
+    """(Claim, parameters, folder) of a run.
+
+    The folder is the size, with other values one of `custom`.
 
     Raises ParameterError for a parameter that is unknown, of the wrong type or out of its range.
     """
@@ -48,16 +50,18 @@ def fingerprint(claim_id, size, overrides=None):
 
 
 def load(claim_id, folder, figures=None):
-    """The record of a claim in a folder such as "laptop", or None. Raises ClaimError where it is
-    not readable.
+    """The record of a claim in a folder such as "laptop", or None.
+
+    Raises ClaimError where it is not readable.
     """
     path = (figures or paths.FIGURES) / folder / claim_id / "result.json"
     return parsed(path.read_bytes(), path) if path.exists() else None
 
 
 def parsed(content, place):
-    """The record in the bytes of a file. Raises ClaimError, naming the place, where they are
-    none.
+    """The record in the bytes of a file.
+
+    Raises ClaimError, naming the place, where they are none.
     """
     try:
         return complete(json.loads(content))
@@ -67,8 +71,9 @@ def parsed(content, place):
 
 
 def complete(record):
-    """The record, if it has what is shown of records. Raises ValueError, LookupError or TypeError
-    otherwise.
+    """The record, if it has what is shown of records.
+
+    Raises ValueError, LookupError or TypeError otherwise.
     """
     if record["verdict"] not in _ALL_VERDICTS:
         raise ValueError(f"its verdict is {record['verdict']!r}")
@@ -172,8 +177,9 @@ def has_size(claim_id, size):
 
 
 def counting(states):
-    """The size whose verdict counts, of {size that was run: whether its record is outdated} by
-    growing size.
+    """The size whose verdict counts.
+
+    Of {size that was run: whether its record is outdated} by growing size.
 
     The largest of the present sources, else the largest; smoke where nothing larger was run. None
     where nothing was.
@@ -184,8 +190,9 @@ def counting(states):
 
 
 def overview(claim_ids=()):
-    """One row per claim (default: all): claim, paper, kind, title, source, page, and the state of
-    each size.
+    """One row per claim (default: all).
+
+    Claim, paper, kind, title, source, page, and the state of each size.
     """
     rows = []
     for claim in map(registry.claim, claim_ids or registry.registry()):

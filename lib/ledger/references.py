@@ -1,5 +1,6 @@
-"""Executed notebooks that are kept: the page as it reads today, with the outputs and pictures of
-its run.
+"""Executed notebooks that are kept.
+
+The page as it reads today, with the outputs and pictures of its run.
 """
 
 import json
@@ -13,8 +14,9 @@ def text(notebook):
 
 
 def composed(executed, page, claims):
-    """An executed notebook with the page's present prose, each claim's finding, and today's words
-    for its checks.
+    """An executed notebook with the page's present prose, each claim's finding.
+
+    And today's words for its checks.
 
     executed, page: notebooks as of json.loads; claims: (Claim, record, finding) of those that the
     run serves. Where the page has another number of code cells today, its prose no longer fits, and

@@ -1,5 +1,6 @@
-"""What is registered of the claims: `notebooks/<paper>/<claim>.toml`, beside the notebook that
-serves it.
+"""What is registered of the claims.
+
+`notebooks/<paper>/<claim>.toml`, beside the notebook that serves it.
 """
 
 import datetime
@@ -50,8 +51,9 @@ class Size:
 
 @dataclass(frozen=True)
 class Page:
-    """A notebook that is run, and where: `id` names the run, and is one of the claims that it
-    serves.
+    """A notebook that is run, and where.
+
+    `id` names the run, and is one of the claims that it serves.
     """
 
     id: str
@@ -63,8 +65,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Change:
-    """What was changed in a claim after its checks were frozen; check: the one concerned, if it is
-    one.
+    """What was changed in a claim after its checks were frozen.
+
+    Check: the one concerned, if it is one.
     """
 
     date: datetime.date
@@ -75,8 +78,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found, in words that quote a record; of: the size and verdict for which they were
-    written.
+    """What was found, in words that quote a record.
+
+    Of: the size and verdict for which they were written.
     """
 
     of: str
@@ -85,8 +89,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is registered of one claim. printed: one of PRINTED, of a theorem; note: why, in a
-    sentence.
+    """What is registered of one claim.
+
+    Printed: one of PRINTED, of a theorem; note: why, in a sentence.
     """
 
     id: str
@@ -116,8 +121,9 @@ class Claim:
 
 @cache
 def registry():
-    """{claim id: Claim} of all claims. Raises ClaimError, naming file, table and key, where one is
-    malformed.
+    """{claim id: Claim} of all claims.
+
+    Raises ClaimError, naming file, table and key, where one is malformed.
     """
     claims = {}
     for file in sorted(paths.NOTEBOOKS.glob("*/*.toml")):
@@ -149,8 +155,9 @@ def _read(file):
 
 
 def _claims(file, tables):
-    """The claims of a file: its own, or one for each table that is neither `sizes` nor `ranges`,
-    its own first.
+    """The claims of a file.
+
+    Its own, or one for each table that is neither `sizes` nor `ranges`, its own first.
     """
     paper, own = file.parent.name, file.stem
     page = _page(file, f"{paper}-{own}", tables)
@@ -193,8 +200,9 @@ def _size(name, table):
 
 
 def _claim(claim_id, page, table, prefix):
-    """A Claim from its table; prefix: the table's name and a dot, where the file has several
-    claims.
+    """A Claim from its table.
+
+    Prefix: the table's name and a dot, where the file has several claims.
     """
     if not ID.fullmatch(claim_id):
         raise ClaimError(
@@ -250,8 +258,9 @@ def _typed(key, value, kind):
 
 
 def claim(claim_id):
-    """The registered Claim of an id. Raises ClaimError, naming the nearest ids, where there is
-    none.
+    """The registered Claim of an id.
+
+    Raises ClaimError, naming the nearest ids, where there is none.
     """
     if claim_id not in registry():
         raise ClaimError(
@@ -279,8 +288,9 @@ def deciding(page_id):
 
 
 def parameters_at(claim_id, size):
-    """{name: value} of a claim's parameters at a size: the notebook's literals with what the size
-    changes.
+    """{name: value} of a claim's parameters at a size.
+
+    The notebook's literals with what the size changes.
 
     Raises ParameterError for a size that there is not, and ClaimError where the size names what is
     no parameter.
@@ -304,16 +314,18 @@ def size_of(claim_id, size):
 
 
 def changed(parameters, reference):
-    """{name: [reference, value]} of the parameters with other values than those of the size; any
-    device will do.
+    """{name: [reference, value]} of the parameters with other values than those of the size.
+
+    Any device will do.
     """
     names = [name for name in reference if name != "device" and parameters[name] != reference[name]]
     return {name: [reference[name], parameters[name]] for name in names}
 
 
 def folder(size, changes):
-    """Where a record goes below `figures/`: to its size; with changed parameters to
-    `custom/smoke,n=60`, say.
+    """Where a record goes below `figures/`: to its size.
+
+    With changed parameters to `custom/smoke,n=60`, say.
     """
     if not changes:
         return size
@@ -331,8 +343,9 @@ def is_as_stored(claim_id):
 
 
 def frozen(paper):
-    """What was frozen of a paper: {date: ..., claim slug: {seeds: {size: ...}, checks: {name:
-    ...}}}; or {}.
+    """What was frozen of a paper.
+
+    {date: ..., claim slug: {seeds: {size: ...}, checks: {name: ...}}}; or {}.
     """
     file = paths.NOTEBOOKS / paper / FROZEN
     return _read(file) if file.exists() else {}
@@ -344,8 +357,9 @@ def as_frozen(check):
 
 
 def unlisted_changes(claim):
-    """Names of a frozen claim's checks that are not those of the freeze, and that no entry of
-    `changes` names.
+    """Names of a frozen claim's checks that are not those of the freeze.
+
+    And that no entry of `changes` names.
     """
     then = frozen(claim.paper).get(claim.slug)
     if then is None:

@@ -10,8 +10,9 @@ _MARKS = {"holds": "✓", "fails": "✗"}
 
 
 def number(value, thresholds=()):
-    """Three significant digits, which are stable on other machines; up to five where they read like
-    a threshold.
+    """Three significant digits, which are stable on other machines.
+
+    Up to five where they read like a threshold.
     """
     if value is None:
         return "nan"
@@ -68,8 +69,9 @@ def size(record):
 
 
 def facts(claim, record):
-    """[(name, sentence)] of a claim: for a theorem as printed, where measured, conditions; else its
-    verdict.
+    """[(name, sentence)] of a claim: for a theorem as printed, where measured, conditions.
+
+    Else its verdict.
     """
     changed = ", with changed parameters" if record.get("changed") else ""
     verdict = f"{record['verdict'].capitalize()}{changed}. {count(record)}"
@@ -187,8 +189,9 @@ def _or_dash(value):
 
 
 def _escaped(text):
-    """Text that Markdown shows as it is, in one cell of a table; formulas and code between
-    backticks stay theirs.
+    """Text that Markdown shows as it is, in one cell of a table.
+
+    Formulas and code between backticks stay theirs.
     """
     parts = re.split(r"(\$[^$]+\$|`[^`]+`)", " ".join(text.split()))
     words = [re.sub(r"([\\|*_`\[\]<>$~])", r"\\\1", part) for part in parts[::2]]

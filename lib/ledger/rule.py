@@ -51,8 +51,9 @@ class Check:
             raise ValueError(f"sizes = {self.sizes} are not among {', '.join(SIZES)}")
 
     def outcome(self, value, interval=None):
-        """`holds`, `fails` or `undecided` of a value with its 95 % interval [low, high]; None:
-        unbounded.
+        """`holds`, `fails` or `undecided` of a value with its 95 % interval [low, high].
+
+        None: unbounded.
 
         The check holds where the whole interval satisfies it, and fails where no point of it does.
         A value that is no number fails.

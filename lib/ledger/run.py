@@ -1,5 +1,6 @@
-"""One run of a notebook, as its kernel is told of it: in one variable of the environment, as
-JSON.
+"""One run of a notebook, as its kernel is told of it.
+
+In one variable of the environment, as JSON.
 """
 
 import json
@@ -19,8 +20,9 @@ UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 @dataclass(frozen=True)
 class Run:
-    """Where a run writes, and what it depends on. A notebook that somebody runs by hand has the
-    defaults.
+    """Where a run writes, and what it depends on.
+
+    A notebook that somebody runs by hand has the defaults.
 
     figures: folder that the records go to; references: folder whose records they are compared with;
     finished: folder of finished trainings that later sittings use again; fingerprint: of all that
@@ -44,8 +46,9 @@ def present():
 
 
 def apply_environment():
-    """Hand what the user's environment says to the library. Raises ParameterError for a value that
-    is none.
+    """Hand what the user's environment says to the library.
+
+    Raises ParameterError for a value that is none.
     """
     given = os.environ.get
     data, memory = given("OVERPARAM_DATA"), given("OVERPARAM_MEMORY")

@@ -1,5 +1,6 @@
-"""Run a notebook safely, through papermill, in a process of its own; its outputs appear only if it
-ended well.
+"""Run a notebook safely, through papermill, in a process of its own.
+
+Its outputs appear only if it ended well.
 """
 
 import base64
@@ -32,8 +33,9 @@ TOLD = (
 
 
 def run(claim_id, size, overrides=None, threads=None):
-    """Execute a claim's notebook; return its record. The outputs appear only if the whole run ended
-    well.
+    """Execute a claim's notebook; return its record.
+
+    The outputs appear only if the whole run ended well.
 
     overrides: {parameter: value}; threads: CPU threads of the kernel (default: the size's). Waits
     where the same notebook is being run already, and takes that run's record if it is of the same
@@ -140,8 +142,9 @@ def _staged(folder):
 
 
 def _seal(executed, page, folder, figures):
-    """Write an executed notebook beside its outputs, with findings, and with the digests of all of
-    them.
+    """Write an executed notebook beside its outputs, with findings.
+
+    And with the digests of all of them.
     """
 
     def finding(claim, record, place):
@@ -162,8 +165,9 @@ def _seal(executed, page, folder, figures):
 
 
 def _kept(executed, page, folder, figures, outputs, finding):
-    """The text of an executed notebook in today's words; finding(claim, record, its folder): what
-    was found.
+    """The text of an executed notebook in today's words.
+
+    Finding(claim, record, its folder): what was found.
     """
     today = json.loads(page.notebook.read_text(encoding="utf-8"))
     claims = []
@@ -189,8 +193,9 @@ def _install(staged, target):
 
 
 def refresh(page_id, size, figures=None):
-    """Renew findings, prose and the words of checks in a kept executed notebook; returns whether
-    anything changed.
+    """Renew findings, prose and the words of checks in a kept executed notebook.
+
+    Returns whether anything changed.
 
     Raises ClaimError where the record is not what its run wrote: the new seal would hide it.
     """
@@ -208,8 +213,9 @@ def refresh(page_id, size, figures=None):
 
 
 def renew_outputs(page_id):
-    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`; figures go
-    nowhere.
+    """Run a notebook as it stands, at smoke size, and store its outputs in `notebooks/`.
+
+    Figures go nowhere.
     """
     notebook = registry.claim(page_id).page.notebook
     log = paths.LOGS / "outputs" / f"{page_id}.ipynb"
@@ -223,8 +229,9 @@ def renew_outputs(page_id):
 
 
 def within_limits():
-    """Raises RunFailed where the shell allows less than any run needs: what then goes wrong names
-    no cause.
+    """Raises RunFailed where the shell allows less than any run needs.
+
+    What then goes wrong names no cause.
     """
     for kind, least, what in NEEDED:
         allowed = resource.getrlimit(kind)[0]
@@ -242,8 +249,9 @@ def writable(folder):
 
 
 def _executed(notebook, parameters, partial, log, threads, this):
-    """A notebook as it was run, and written to `partial`, in a kernel that sees nothing of the
-    user's own settings.
+    """A notebook as it was run.
+
+    And written to `partial`, in a kernel that sees nothing of the user's own settings.
     """
     sys.modules.setdefault(
         "rfc3987_syntax", None

@@ -1,5 +1,6 @@
-"""All claims as a list, and one claim in full, for a terminal: at most as wide as it is, 80 columns
-in a pipe.
+"""All claims as a list, and one claim in full, for a terminal.
+
+At most as wide as it is, 80 columns in a pipe.
 """
 
 import shutil
@@ -44,8 +45,9 @@ def best(states):
 
 
 def listing(rows, papers=(), verdict=None):
-    """Lines of rich's Text: under each paper its claims, each with the verdict that counts and the
-    size it is of.
+    """Lines of rich's Text.
+
+    Under each paper its claims, each with the verdict that counts and the size it is of.
 
     rows: of `records.overview`; papers, verdict: only these. Raises ParameterError for names that
     there are not.
@@ -94,8 +96,9 @@ def verdict_of(states):
 
 
 def counts(verdicts):
-    """How many claims of which kind have which verdict: 3 experiments (2 reproduced, 1 not tested),
-    ...
+    """How many claims of which kind have which verdict.
+
+    3 experiments (2 reproduced, 1 not tested), ...
 
     verdicts: (kind, verdict) of each claim.
     """
@@ -116,8 +119,9 @@ def counted(words, order):
 
 
 def about_paper(paper):
-    """(short name, heading, text) of a paper, as written for the site; or else its key, its key,
-    and nothing.
+    """(short name, heading, text) of a paper, as written for the site.
+
+    Or else its key, its key, and nothing.
     """
     file = paths.SITE / "papers" / f"{paper}.md"
     written = file.read_text(encoding="utf-8") if file.exists() else paper
@@ -126,8 +130,9 @@ def about_paper(paper):
 
 
 def shown(claim_id):
-    """The text of `overparam show`: what is claimed and found, checks, parameters, figures, and how
-    to run it again.
+    """The text of `overparam show`.
+
+    What is claimed and found, checks, parameters, figures, and how to run it again.
     """
     claim = registry.claim(claim_id)
     states = records.overview([claim_id])[0]["sizes"]
@@ -143,8 +148,9 @@ def shown(claim_id):
 
 
 def _wrapped(text, first="", indent=None):
-    """A text in lines as wide as the terminal; indent: of all but the first line (default: as wide
-    as `first`).
+    """A text in lines as wide as the terminal.
+
+    Indent: of all but the first line (default: as wide as `first`).
     """
     width = min(shutil.get_terminal_size().columns, WIDEST)
     rest = " " * len(first) if indent is None else indent
@@ -205,8 +211,9 @@ def _checks(claim, record):
 
 
 def _parameters(claim):
-    """Each with its smoke value, its comment in the notebook, its values at other sizes, and its
-    range.
+    """Each with its smoke value, its comment in the notebook, its values at other sizes.
+
+    And its range.
     """
     sizes = [size for size in rule.SIZES if records.has_size(claim.id, size)]
     values = {size: registry.parameters_at(claim.id, size) for size in sizes}

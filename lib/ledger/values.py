@@ -1,5 +1,6 @@
-"""What decides the values of a record: seeds and device, rounding, and the interval of a statistic
-over seeds.
+"""What decides the values of a record.
+
+Seeds and device, rounding, and the interval of a statistic over seeds.
 
 The fingerprint counts this module; the others of this package only write and show what they are
 given.
@@ -19,8 +20,9 @@ LEVEL = 0.95
 
 
 def prepared(parameters):
-    """(device, seeds) of a run; sets torch's generator to the first seed. Raises ParameterError
-    without the device.
+    """(device, seeds) of a run; sets torch's generator to the first seed.
+
+    Raises ParameterError without the device.
     """
     import torch
 
@@ -36,8 +38,9 @@ def prepared(parameters):
 
 
 def number(value):
-    """A number as a float, one beyond all floats as an infinity. Raises ClaimError for anything
-    else.
+    """A number as a float, one beyond all floats as an infinity.
+
+    Raises ClaimError for anything else.
     """
     try:
         return float(value)

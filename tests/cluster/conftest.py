@@ -1,5 +1,6 @@
-"""A copy of the project with two toy claims, and commands that imitate SLURM's, in a path with a
-space.
+"""A copy of the project with two toy claims.
+
+And commands that imitate SLURM's, in a path with a space.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""The batch as jobs of a cluster: what each claim asks for, what is said of how they ended, and
-what a death costs.
+"""The batch as jobs of a cluster.
+
+What each claim asks for, what is said of how they ended, and what a death costs.
 """
 
 import os

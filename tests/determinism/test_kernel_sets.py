@@ -1,5 +1,6 @@
-"""Two notebooks of different kinds under the narrowest CPU kernels with two threads: nothing that
-decides may turn.
+"""Two notebooks of different kinds under the narrowest CPU kernels with two threads.
+
+Nothing that decides may turn.
 """
 
 import json

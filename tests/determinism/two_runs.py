@@ -1,5 +1,6 @@
-"""Every smoke notebook twice: the records of `make figures` and those of nbval agree to the last
-bit.
+"""Every smoke notebook twice.
+
+The records of `make figures` and those of nbval agree to the last bit.
 
 Runs after nbval, whose records it reads, and so is not collected with the other tests: `make test`
 names it. No number of a smoke record is a time; the one notebook that measures times
@@ -21,8 +22,9 @@ CLAIMS = [claim for claim in registry.registry() if registry.is_as_stored(claim)
 
 
 def measured(path):
-    """{what: value as text or bytes} of a record: its verdict, the values of its checks and
-    metrics, its series.
+    """{what: value as text or bytes} of a record.
+
+    Its verdict, the values of its checks and metrics, its series.
     """
     record = json.loads(path.read_text(encoding="utf-8"))
     found = {

@@ -1,6 +1,4 @@
-"""The audit: what counts as agreement, the judge on toy statements, and some rows against other
-ways to them.
-"""
+"""The audit: what counts as agreement, toy statements, and some rows against other ways to them."""
 
 import math
 from fractions import Fraction
@@ -65,15 +63,13 @@ def test_exponents_are_those_of_sympy():
     for powers in ((6, -4, 1, 0), ("5/2", "-1/3", 0, 5), (-1, "-11/6", 3, 1)):
         powers = [sp.Rational(p) for p in powers]
         product = 7 * sp.prod([a**p for a, p in zip(letters, powers, strict=True)])
-        text = order(sp.lambdify(letters, product))()
-        assert exponents(text) == {
-            str(a): Fraction(str(p)) for a, p in zip(letters, powers, strict=True) if p
-        }
-        n = letters[0]
-        at = solved(sp.lambdify(n, product.subs(dict.fromkeys(letters[1:], 3))))
-        assert at == pytest.approx(
-            float(sp.solve(product.subs(dict.fromkeys(letters[1:], 3)) - 1, n)[0])
-        )
+        named = zip(letters, powers, strict=True)
+        expected = {str(letter): Fraction(str(p)) for letter, p in named if p}
+        assert exponents(order(sp.lambdify(letters, product))()) == expected
+        n, *others = letters
+        of_n = product.subs(dict.fromkeys(others, 3))
+        at = float(sp.solve(of_n - 1, n)[0])
+        assert solved(sp.lambdify(n, of_n)) == pytest.approx(at)
     assert exponents("fails at x = 2") is None
     assert order(lambda n: 3.0 + 0 * n)() == "O(1)"
     assert power(lambda v: 3 * v**-1.5, 10.0)() == pytest.approx(-1.5)
@@ -91,24 +87,14 @@ def test_relations_say_where_they_fail():
 
 
 def test_a_row_takes_the_mean_over_seeds_and_their_spread():
-    drawn = (
-        "Section 2",
-        "b < |t|",
-        "2.1",
-        lambda seed: 2 + 0.021 * seed,
-        "typo, perhaps misread",
-        "a-page",
-    )
-    exact, drawn = errata.audit(
-        [0, 1, 2], {"noy": [("Section 1", "a", "2", 2.2), drawn]}
-    ).itertuples()
-    assert (exact.agrees, exact.spread, exact.computed, exact.severity, exact.misread) == (
-        True,
-        0.0,
-        "2.20",
-        "",
-        False,
-    )
+    def recomputed(seed):
+        return 2 + 0.021 * seed
+
+    exact = ("Section 1", "a", "2", 2.2)
+    drawn = ("Section 2", "b < |t|", "2.1", recomputed, "typo, perhaps misread", "a-page")
+    exact, drawn = errata.audit([0, 1, 2], {"noy": [exact, drawn]}).itertuples()
+    assert (exact.agrees, exact.computed, exact.spread) == (True, "2.20", 0.0)
+    assert (exact.severity, exact.misread) == ("", False)
     assert (drawn.agrees, drawn.computed, drawn.page) == (False, "2.021", "a-page")
     assert (drawn.severity, drawn.misread) == ("typo", True)
     assert drawn.spread == pytest.approx(0.02)
@@ -132,10 +118,8 @@ def test_what_does_not_agree_and_nothing_else_has_a_severity(recomputed, severit
 
 def test_how_a_row_was_found_follows_from_its_kind():
     assert made("n^2", order(lambda n: n**2)).how == "symbolic"
-    assert {
-        made("2.0", power(lambda n: n**2, 1.0)).how,
-        made("holds", holds(lambda: True)).how,
-    } == {"numeric"}
+    assert made("2.0", power(lambda n: n**2, 1.0)).how == "numeric"
+    assert made("holds", holds(lambda: True)).how == "numeric"
     assert made("IMDB", lambda: "MNIST").how == "by hand"
 
 
@@ -186,21 +170,17 @@ def test_statements_are_told_apart_and_so_many_agree(found):
 
 
 def test_every_slip_stands_in_the_errata_under_the_same_words(found):
-    """The same place and severity, and the page that shows it; nothing is 'perhaps misread' in one
-    of the two alone.
-    """
+    """With the same place, severity and page; what may be misread is said to be so."""
     assert list(tables.SEVERITIES)[:4] == list(errata.SEVERITIES)
     keys = {spec.paper[:-4]: spec.paper for spec in registry.registry().values()}
     for slip in found[~found["agrees"]].itertuples():
-        listed = [
-            cells
-            for severity in tables.SEVERITIES
-            for cells in tables.rows([keys[slip.paper]], severity)
-        ]
-        own = [
-            cells for cells in listed if cells[1] == slip.place and f"*{slip.severity}*" in cells[3]
-        ]
-        shown = [cells for cells in own if (slip.page or "synthesis-audit") in cells[4].split(", ")]
+        page = slip.page or "synthesis-audit"
+        shown = []
+        for severity in tables.SEVERITIES:
+            for cells in tables.rows([keys[slip.paper]], severity):
+                same = cells[1] == slip.place and f"*{slip.severity}*" in cells[3]
+                if same and page in cells[4].split(", "):
+                    shown.append(cells)
         assert shown, (slip.paper, slip.place, slip.says)
         assert not slip.misread or any("perhaps misread" in cells[3] for cells in shown)
 
@@ -215,15 +195,16 @@ def test_the_fingerprint_of_the_notebook_sees_every_table():
 
 
 def orders():
-    """(paper, place, beginning of the words, the product by sympy) of orders that enter a
-    theorem.
-    """
+    """(paper, place, beginning of the words, product by sympy) of orders that enter a theorem."""
     n, m, d, b, L, eta, k = sp.symbols("n m d b L eta k", positive=True)
     delta, lam0, kappa, eps, gamma, tau, omega = sp.symbols(
         "delta lam0 kappa eps gamma tau omega", positive=True
     )
     logm, logn = sp.symbols("logm logn", positive=True)
-    root = lambda equation, unknown: sp.solve(equation, unknown)[0]  # noqa: E731
+
+    def root(equation, unknown):
+        return sp.solve(equation, unknown)[0]
+
     moved = 4 * sp.sqrt(n) * sp.sqrt(n / delta) / (sp.sqrt(m) * lam0)  # Arora et al., Lemma C.1
     allowed = (delta / (n**3 * L**2 * sp.sqrt(logm))) ** 3  # Allen-Zhu et al., step 3
     rate = eta * delta * m / (d * n**2)
@@ -285,9 +266,8 @@ def orders():
 
 @pytest.mark.parametrize(("paper", "place", "says", "product"), orders())
 def test_orders_by_algebra(paper, place, says, product):
-    factors = sp.powdenest(
-        sp.expand_power_base(sp.simplify(product), force=True), force=True
-    ).as_powers_dict()
+    expanded = sp.expand_power_base(sp.simplify(product), force=True)
+    factors = sp.powdenest(expanded, force=True).as_powers_dict()
     expected = {str(a): Fraction(str(p)) for a, p in factors.items() if not a.is_number}
     assert exponents(value(paper, place, says)) == expected
 
@@ -296,8 +276,9 @@ def test_orders_by_algebra(paper, place, says, product):
 
 
 def test_arora_what_the_examples_bound():
-    """y'H^-1 y is quadratic in A, below the square of (13), and that of a cosine below (beta sinh
-    beta)^2 as well.
+    """y'H^-1 y is quadratic in A, below the square of (13).
+
+    That of a cosine is below (beta sinh beta)^2 as well.
     """
     assert value("arora", "Examples 6.2, 6.3", "degree in") == pytest.approx(2)
     x = np.random.default_rng(0).standard_normal((6, 3))
@@ -313,22 +294,18 @@ def test_arora_what_the_examples_bound():
 
 
 def test_allenzhu_tails_and_norms():
-    found = [
-        ((r"Claim 7.6, proof, $\alpha < \frac34$", r"$\Pr(g_1"), float(mp.erfc(mp.mpf(1) / 2) / 2)),
-        (("Claim 9.5, proof", r"$\Pr("), 2 * stats.norm.sf(1)),
-        (
-            ("Appendix C.1, Lemma 7.5", "share of the coordinates"),
-            stats.norm.sf(0.1 / math.sqrt(2)),
-        ),
-        (("Claim 9.4, proof", "$n$ times the chance"), 1 / math.sqrt(4 * math.pi)),
-    ]
-    for place, right in found:
-        assert value("allenzhu", *place) == pytest.approx(right, rel=1e-4)
+    expected = {
+        (r"Claim 7.6, proof, $\alpha < \frac34$", r"$\Pr(g_1"): float(mp.erfc(mp.mpf(1) / 2) / 2),
+        ("Claim 9.5, proof", r"$\Pr("): 2 * stats.norm.sf(1),
+        ("Appendix C.1, Lemma 7.5", "share of"): stats.norm.sf(0.1 / math.sqrt(2)),
+        ("Claim 9.4, proof", "$n$ times the chance"): 1 / math.sqrt(4 * math.pi),
+    }
+    for (place, says), right in expected.items():
+        assert value("allenzhu", place, says) == pytest.approx(right, rel=1e-4)
     size = 1200
     w = np.random.default_rng(0).standard_normal((size, size)) * math.sqrt(2 / size)
-    assert np.sum((w @ np.ones(size)) ** 2) / size == pytest.approx(
-        2, abs=0.3
-    )  # unmasked: 2, not 1
+    unmasked = np.sum((w @ np.ones(size)) ** 2) / size
+    assert unmasked == pytest.approx(2, abs=0.3)  # 2, not 1
 
 
 def test_frei_sparse_net_in_integers():
@@ -340,9 +317,8 @@ def test_frei_sparse_net_in_integers():
 def test_noy_parameters_by_integer_arithmetic():
     width = 1281167**8 * 1001**12
     assert len(str(width**2 * 1001)) - 1 == value("noy", "Section 1", "decimal exponent")
-    assert value("noy", "Section 4.4", "inference") == pytest.approx(
-        1 / (0.5 + 1 / math.sqrt(4096))
-    )
+    faster = 1 / (0.5 + 1 / math.sqrt(4096))
+    assert value("noy", "Section 4.4", "inference") == pytest.approx(faster)
 
 
 def test_noy_gates_and_decay_of_cosines():
@@ -357,27 +333,27 @@ def test_noy_gates_and_decay_of_cosines():
 
 
 def test_noy_step_that_is_chosen_and_the_square_that_lemma_2_lacks():
-    """With the constants of Theorem 5: 3/4 of the loss as printed before (35), nothing with the
-    square.
+    """With the constants of Theorem 5, 3/4 of the loss is left as printed before (35).
+
+    Nothing is left with the square.
     """
     m, dx, L = 40000, 200, 4
     alpha2, beta2, beta_x = noy2021.alpha2(m, dx), noy2021.beta2(m, dx), noy2021.beta_x(m, dx)
     terms = noy2021.eta_lemma3(alpha2, beta2, beta_x, 100, L, 1e-9, 0.25)
-    assert terms.eta == pytest.approx(
-        terms.gradient * value("noy", "Section 10.4, after (18)", "the step"), rel=1e-9
-    )
+    step = value("noy", "Section 10.4, after (18)", "the step")
+    assert terms.eta == pytest.approx(terms.gradient * step, rel=1e-9)
     for third, left in ((beta2 * beta_x, 0.75), (beta2**2, 0.0)):
-        assert 1 - terms.eta * L * (
-            3 * third + 0.75 * alpha2**2 + beta2**2
-        ) / alpha2 == pytest.approx(left, abs=1e-4)
+        added = 3 * third + 0.75 * alpha2**2 + beta2**2
+        assert 1 - terms.eta * L * added / alpha2 == pytest.approx(left, abs=1e-4)
     last = [noy._bound(20, m, 0.0) for m in (1e40, 1e44)]  # Theorem 6 at the last layer
     assert last[0] / last[1] == pytest.approx(10)
 
 
 def test_guo_corollary_and_percentages():
-    best = optimize.minimize_scalar(
-        lambda a: -guo2024.c_alpha(a), bounds=(-50, 0.99), method="bounded"
-    )
+    def negative(alpha):
+        return -guo2024.c_alpha(alpha)
+
+    best = optimize.minimize_scalar(negative, bounds=(-50, 0.99), method="bounded")
     assert best.x == pytest.approx(-1, abs=1e-3)
     for errors, name, reduction in (
         (guo.TRAIN, "synthetic", 1 - 22 / 197),
@@ -390,26 +366,28 @@ def test_guo_corollary_and_percentages():
 
 
 def test_guo_radius_that_absorbs_the_cross_term():
-    """At ω = δ^1.5/(n^3 L^6) the factor of (15) is free of n and L; at that of Lemma 4.2 it is
-    not.
-    """
+    """At ω = δ^1.5/(n^3 L^6) the factor of (15) is free of n and L; at that of Lemma 4.2, not."""
     for n, L in ((10.0, 3.0), (100.0, 9.0)):
-        assert (0.2**1.5 / (n**3 * L**6)) ** (1 / 3) * n * L**2 / math.sqrt(0.2) == pytest.approx(1)
-        factor = guo2024.omega_gradient(n, L, math.e, 0.2) ** (1 / 3) * n * L**2 / math.sqrt(0.2)
-        assert factor == pytest.approx(math.sqrt(n / L))
-    assert value("guo", "after (15)", "power of $n$") == pytest.approx(
-        2 + 2 * 3
-    )  # n² of (111) with (108), over ω²
+        for radius, expected in (
+            (0.2**1.5 / (n**3 * L**6), 1),
+            (guo2024.omega_gradient(n, L, math.e, 0.2), math.sqrt(n / L)),
+        ):
+            factor = radius ** (1 / 3) * n * L**2 / math.sqrt(0.2)
+            assert factor == pytest.approx(expected)
+    power_of_n = 2 + 2 * 3  # n² of (111) with (108), over ω²
+    assert value("guo", "after (15)", "power of $n$") == pytest.approx(power_of_n)
 
 
 def test_guo_separation_of_random_points_by_counting_pairs():
-    """Distances of unit vectors in R^5 below s: I_{sin²(θ)}(2, 1/2)/2 of all pairs, less than one
-    at the mean found.
+    """A share I_{sin²(θ)}(2, 1/2)/2 of the pairs of unit vectors in R^5 are closer than s.
+
+    That is less than one pair at the mean found.
     """
+
+    def closer(s):
+        sine = math.sin(2 * math.asin(s / 2))
+        return 1000 * 999 / 4 * stats.beta.cdf(sine**2, 2, 0.5)
+
+    assert closer(0.21) > 100  # the text's δ
     found = value("guo", "Section 2 with 5.1", "mean smallest distance")
-    pairs = [
-        1000 * 999 / 4 * stats.beta.cdf(math.sin(2 * math.asin(s / 2)) ** 2, 2, 0.5)
-        for s in (0.21, found)
-    ]
-    assert pairs[0] > 100  # closer than the text's δ
-    assert pairs[1] == pytest.approx(0.68, abs=0.1)
+    assert closer(found) == pytest.approx(0.68, abs=0.1)

@@ -29,8 +29,9 @@ def host(project):
 
 @pytest.fixture
 def mount():
-    """mount(folder, size): a small file system of its own; mount(folder, read_only=True): no more
-    writing to it.
+    """mount(folder, size): a small file system of its own.
+
+    mount(folder, read_only=True): no more writing to it.
     """
     mounted = []
 

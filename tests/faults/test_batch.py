@@ -140,8 +140,9 @@ pwd.getpwuid = getpwuid
 
 
 def test_an_odd_machine(project):
-    """No home to write to, the plainest locale, an absurd thread count, and a clock that jumps,
-    after the sources.
+    """No home to write to, the plainest locale, an absurd thread count.
+
+    And a clock that jumps, after the sources.
     """
     project.only("toy2020-fine", "toy2020-trains")
     (project.root / "lib" / "sitecustomize.py").write_text(ODD)
@@ -173,8 +174,9 @@ def test_an_odd_machine(project):
 
 @pytest.mark.parametrize("words", [["figures"], ["run", "toy2020-draws"]])
 def test_nothing_of_the_users_gets_into_a_record(project, words):
-    """Another's kernel of the same name, a module called like a library, a style; folders named
-    from where one is.
+    """Another's kernel of the same name, a module called like a library, a style.
+
+    Folders named from where one is.
     """
     project.only("toy2020-draws")
     assert project.run(*words)[0] == 0
@@ -204,8 +206,9 @@ def test_nothing_of_the_users_gets_into_a_record(project, words):
 
 
 def test_sources_that_change_while_a_run_waits_or_begins(project):
-    """The edited notebook of a second run, and its record, are not those of the sources before and
-    after.
+    """The edited notebook of a second run.
+
+    And its record, are not those of the sources before and after.
     """
     path = project.file("toy2020-slow", ".ipynb")
     original = path.read_text()

@@ -1,5 +1,6 @@
-"""A checkout that was copied, or lies inside another one, is itself: its environment, its
-commit.
+"""A checkout that was copied, or lies inside another one, is itself.
+
+Its environment, its commit.
 """
 
 import os

@@ -1,5 +1,6 @@
-"""Flipped bytes, truncated and empty files: said by name or without effect, never a crash, and the
-next run heals.
+"""Flipped bytes, truncated and empty files.
+
+Said by name or without effect, never a crash, and the next run heals.
 """
 
 import json

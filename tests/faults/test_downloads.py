@@ -1,5 +1,6 @@
-"""Downloads that are killed leave nothing that the next one takes for whole; a user's own folder of
-data is found.
+"""Downloads that are killed leave nothing that the next one takes for whole.
+
+A user's own folder of data is found.
 """
 
 import signal

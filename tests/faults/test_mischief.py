@@ -1,5 +1,6 @@
-"""Whatever users do, in any order: no record that looks current differs from what a clean run of
-the sources gives.
+"""Whatever users do, in any order.
+
+No record that looks current differs from what a clean run of the sources gives.
 
 OVERPARAM_MISCHIEF: seconds for which sequences are tried; otherwise it is one.
 """
@@ -64,8 +65,9 @@ KNOWN = {}  # by sources: what a clean run finds
 
 
 class Mischief:
-    """A project whose sources are a few numbers, another one for clean runs of them, and mischief
-    by chance.
+    """A project whose sources are a few numbers, another one for clean runs of them.
+
+    And mischief by chance.
     """
 
     def __init__(self, folder, seed=0):
@@ -81,8 +83,9 @@ class Mischief:
             self.write(project)
 
     def sequence(self, length=6):
-        """Does mischief, and often runs after it; the number of records that looked current, and
-        were.
+        """Does mischief, and often runs after it.
+
+        The number of records that looked current, and were.
         """
         steps = {
             self.edit: 4,

@@ -1,5 +1,6 @@
-"""A copy of the project with toy claims, in which the command line runs as for a user, and a host
-for its data.
+"""A copy of the project with toy claims, in which the command line runs as for a user.
+
+And a host for its data.
 """
 
 import gzip
@@ -161,8 +162,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 def idx(*shape):
-    """Bytes of a gzipped IDX file, with content that does not compress, and labels that are
-    digits.
+    """Bytes of a gzipped IDX file, with content that does not compress.
+
+    And labels that are digits.
     """
     content = (
         os.urandom(math.prod(shape)) if len(shape) > 1 else bytes(k % 10 for k in range(*shape))

@@ -1,5 +1,6 @@
-"""Data files and hosts that lie: nothing unregistered is decoded, nothing unpacked or run, sizes
-are bounded.
+"""Data files and hosts that lie.
+
+Nothing unregistered is decoded, nothing unpacked or run, sizes are bounded.
 """
 
 import gzip

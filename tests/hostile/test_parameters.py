@@ -1,5 +1,6 @@
-"""Parameters, claim ids and folders as commands, code, templates and paths: they stay what they
-are.
+"""Parameters, claim ids and folders as commands, code, templates and paths.
+
+They stay what they are.
 """
 
 import json

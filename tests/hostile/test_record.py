@@ -1,5 +1,6 @@
-"""The record: whatever a notebook measures, result.json is strict JSON that is read back, and
-series need no pickle.
+"""The record: whatever a notebook measures, result.json is strict JSON that is read back.
+
+And series need no pickle.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""Texts with HTML, Markdown and MyST in them: a page of the site shows their characters, and
-nothing of them acts.
+"""Texts with HTML, Markdown and MyST in them.
+
+A page of the site shows their characters, and nothing of them acts.
 """
 
 import pytest

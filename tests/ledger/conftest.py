@@ -88,8 +88,9 @@ class Toy:
         return json.loads((self.figures / folder / self.id / "result.json").read_text())
 
     def run(self, monkeypatch, finish=lambda claim: None, size="smoke"):
-        """The executed notebook of a run, as the runner keeps it; finish(claim) is called before
-        its report.
+        """The executed notebook of a run, as the runner keeps it.
+
+        Finish(claim) is called before its report.
         """
         monkeypatch.setenv(
             *Run(fingerprint=records.fingerprint(self.id, size)).variables().popitem()

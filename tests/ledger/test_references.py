@@ -1,5 +1,6 @@
-"""A kept notebook reads as its page does today, shows the run's outputs, and tells whether anybody
-touched it.
+"""A kept notebook reads as its page does today, shows the run's outputs.
+
+And tells whether anybody touched it.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""What is registered: read as it is written, frozen, and refused in one line that names the
-place.
+"""What is registered: read as it is written, frozen.
+
+And refused in one line that names the place.
 """
 
 import datetime

@@ -1,5 +1,6 @@
-"""A record in words: the verdict or a theorem's three facts, what was changed, the freeze, and the
-table of checks.
+"""A record in words: the verdict or a theorem's three facts, what was changed, the freeze.
+
+And the table of checks.
 """
 
 import pytest

@@ -1,5 +1,6 @@
-"""What is generated from the records is current: each paper's README, and the totals in the
-project's own.
+"""What is generated from the records is current.
+
+Each paper's README, and the totals in the project's own.
 """
 
 import re

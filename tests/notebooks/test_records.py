@@ -1,5 +1,6 @@
-"""Every committed record is complete, follows from what is registered, and is written about in
-today's words.
+"""Every committed record is complete, follows from what is registered.
+
+And is written about in today's words.
 """
 
 import base64

@@ -1,5 +1,6 @@
-"""Every page has the anatomy that README.md promises, as committed; what is registered of it names
-only what exists.
+"""Every page has the anatomy that README.md promises, as committed.
+
+What is registered of it names only what exists.
 """
 
 import ast
@@ -61,8 +62,9 @@ def test_every_registered_claim_has_its_notebook_and_every_notebook_a_claim():
 
 @each_page
 def test_cell_order(path):
-    """Title, parameters, the claim, and the report at the end or with nothing but prose after
-    it.
+    """Title, parameters, the claim.
+
+    And the report at the end or with nothing but prose after it.
     """
     first, last = source(cells(path)[0]), source(code(path)[-1])
     assert cells(path)[0]["cell_type"] == "markdown"
@@ -168,8 +170,9 @@ def test_words_are_a_readers(claim):
 
 @each_claim
 def test_every_registered_check_is_measured_by_its_page(claim):
-    """At smoke size in the stored outputs, which nbval compares; the others are called by name in
-    its code.
+    """At smoke size in the stored outputs, which nbval compares.
+
+    The others are called by name in its code.
     """
     page = claim.page.notebook
     if registry.is_as_stored(claim.id):

@@ -1,5 +1,6 @@
-"""The benchmarks' bookkeeping: what counts as reached, what is kept, what is said of rows that
-cannot be measured.
+"""The benchmarks' bookkeeping.
+
+What counts as reached, what is kept, what is said of rows that cannot be measured.
 """
 
 import importlib

@@ -1,5 +1,6 @@
-"""The formulas of Allen-Zhu et al. 2019 against mpmath, quadrature, simulation, the proofs' steps
-and each other.
+"""The formulas of Allen-Zhu et al.
+
+2019 against mpmath, quadrature, simulation, the proofs' steps and each other.
 """
 
 import math

@@ -1,5 +1,6 @@
-"""The formulas of Arora et al. 2019 against simulation, explicit solves, series and the proofs'
-steps.
+"""The formulas of Arora et al.
+
+2019 against simulation, explicit solves, series and the proofs' steps.
 """
 
 import math

@@ -1,5 +1,6 @@
-"""All formulas: the powers that the papers print, constants of 1, arrays, refusals. What they mean:
-the other files.
+"""All formulas: the powers that the papers print, constants of 1, arrays, refusals.
+
+What they mean: the other files.
 """
 
 import inspect

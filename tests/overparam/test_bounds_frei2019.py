@@ -1,5 +1,6 @@
-"""The formulas of Frei et al. 2019 against simulation, quadrature, the proofs' steps and each
-other.
+"""The formulas of Frei et al.
+
+2019 against simulation, quadrature, the proofs' steps and each other.
 """
 
 import math

@@ -1,5 +1,6 @@
-"""The formulas of Guo et al. 2024 against the paper's numbers, quadrature, simulation and each
-other.
+"""The formulas of Guo et al.
+
+2024 against the paper's numbers, quadrature, simulation and each other.
 """
 
 from itertools import pairwise
@@ -77,8 +78,9 @@ def test_dual_kernel_against_quadrature(phi, alpha):
 
 @pytest.mark.parametrize("alpha", [-np.inf, -2.0, -1.0, 0.0, 0.5])
 def test_ln_norm_var_against_the_norm_chain(alpha):
-    """Given h_{l-1}, the m entries of g_l are independent N(0, 2 ‖h_{l-1}‖²/m); -∞ is ReLU
-    reflected.
+    """Given h_{l-1}, the m entries of g_l are independent N(0, 2 ‖h_{l-1}‖²/m).
+
+    -∞ is ReLU reflected.
     """
     m, chains, rng = 1024, 2000, np.random.default_rng(1)
     slopes = (
@@ -125,8 +127,9 @@ def test_values_of_the_papers_experiments(value, expected):
 
 @pytest.mark.parametrize("alpha", [-1.0, 0.0, 0.5])
 def test_the_widths_follow_from_their_proofs(alpha):
-    """The radius at every t, by eqs. (111) or (165) with (108), is that of the gradient bounds but
-    for ln(m)^{-1/4}.
+    """The radius at every t, by eqs.
+
+    (111) or (165) with (108), is that of the gradient bounds but for ln(m)^{-1/4}.
     """
     n, L, d, delta, c = 50, 3, 2, 0.2, g.c_alpha(alpha)
     m = g.width_gd(alpha, n, L, d, delta)

@@ -1,5 +1,6 @@
-"""The formulas of Noy et al. 2021 against the paper's exponents and numbers, sympy, mpmath and
-simulation.
+"""The formulas of Noy et al.
+
+2021 against the paper's exponents and numbers, sympy, mpmath and simulation.
 """
 
 import mpmath

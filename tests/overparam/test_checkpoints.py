@@ -1,5 +1,6 @@
-"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs that are kept, and files
-that do not fit.
+"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs that are kept.
+
+And files that do not fit.
 """
 
 import logging
@@ -144,8 +145,9 @@ def test_states_that_take_long_to_write_are_written_seldom(tmp_path, monkeypatch
 
 
 def test_finished_runs_are_kept_by_what_they_were_computed_from(tmp_path, monkeypatch):
-    """More seeds later, or on another machine, find those that are there; other code, settings or
-    data do not.
+    """More seeds later, or on another machine, find those that are there.
+
+    Other code, settings or data do not.
     """
     kept, calls = tmp_path / "runs", []
     log = {"moved": lambda run: calls.append(run) or run.weight_change().norm(dim=(-2, -1))}
@@ -206,8 +208,9 @@ def test_what_a_net_is_drawn_as_belongs_to_the_run(tmp_path, name):
 
 
 def test_the_code_that_a_notebook_has_run_belongs_to_the_run(monkeypatch):
-    """Neither its parameters nor what comes later: a training goes on when the figure after it is
-    mended.
+    """Neither its parameters nor what comes later.
+
+    A training goes on when the figure after it is mended.
     """
     shell = SimpleNamespace(user_ns={})
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))

@@ -1,5 +1,6 @@
-"""Curvature against known spectra, closed forms, and the full Hessian of a small net by
-autograd.
+"""Curvature against known spectra, closed forms.
+
+And the full Hessian of a small net by autograd.
 """
 
 import pytest
@@ -55,8 +56,9 @@ def test_products_are_those_of_the_full_hessian_of_a_net():
 
 
 def test_smoothing_sees_kinks():
-    """sum |w_i| has no second derivative but at 0, and E_u of the difference is P(|w_i + u_i| < q
-    v_i)/q.
+    """sum |w_i| has no second derivative but at 0.
+
+    And E_u of the difference is P(|w_i + u_i| < q v_i)/q.
     """
     p, sigma, radius = 200_000, 0.5, 40.0  # each coordinate moves by radius/sqrt(p)
     w, v = torch.full((p,), 0.3, dtype=torch.float64), torch.ones(p, dtype=torch.float64)

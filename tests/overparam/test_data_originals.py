@@ -1,5 +1,6 @@
-"""The original data sets against the facts published about them. Each is looked for in data/cache
-and the mirror.
+"""The original data sets against the facts published about them.
+
+Each is looked for in data/cache and the mirror.
 """
 
 import hashlib

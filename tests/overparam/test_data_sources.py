@@ -1,5 +1,6 @@
-"""Cache, mirror and download, with a tiny MNIST served from 127.0.0.1: nothing damaged is read,
-nothing is lost.
+"""Cache, mirror and download, with a tiny MNIST served from 127.0.0.1.
+
+Nothing damaged is read, nothing is lost.
 """
 
 import gzip

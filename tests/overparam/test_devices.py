@@ -1,5 +1,6 @@
-"""One step of every model and loop with fake tensors on cuda:0, which have no content and refuse a
-mix of devices.
+"""One step of every model and loop with fake tensors on cuda:0.
+
+Which have no content and refuse a mix of devices.
 
 Not the modules that autograd trains: torch ends by force where it differentiates such tensors
 without CUDA.
@@ -23,8 +24,9 @@ GPU = torch.device("cuda:0")
 
 
 class Hook(TorchFunctionMode):
-    """What a machine without CUDA cannot fake of itself: moves to the GPU, lists as indices, the
-    value of a tensor.
+    """What a machine without CUDA cannot fake of itself.
+
+    Moves to the GPU, lists as indices, the value of a tensor.
     """
 
     def __torch_function__(self, function, types, args=(), kwargs=None):

@@ -41,8 +41,9 @@ def test_a_small_step_moves_the_outputs_of_every_run_by_the_kernel(paper):
 @each_paper
 @pytest.mark.parametrize("depth", [1, 2])
 def test_the_mean_of_wide_nets_kernels_is_the_limit(paper, depth):
-    """Up to five standard errors of the mean, and what a finite width shifts: some 1/m of the
-    size.
+    """Up to five standard errors of the mean, and what a finite width shifts.
+
+    Some 1/m of the size.
     """
     m, seeds = 256, range(40)
     x = inputs()

@@ -252,8 +252,9 @@ def test_spectral_norm_of_matrices_and_of_zero():
 
 
 def test_a_checkpoint_of_other_gates_or_inputs_is_refused(tmp_path, caplog):
-    """x, targets, weights and step size are the same: only the kind, Psi or the table of inputs
-    differ.
+    """x, targets, weights and step size are the same.
+
+    Only the kind, Psi or the table of inputs differ.
     """
     x, loss = unit_inputs(), RegressionLoss(targets())
     table = [TabulatedRuns("relu", inputs, M, DEPTH, OUT, seeds=[0]) for inputs in (x, 2 * x)]

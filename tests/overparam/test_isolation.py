@@ -1,5 +1,6 @@
-"""The mathematics knows nothing of claims: it imports no ledger and reads no environment
-variable.
+"""The mathematics knows nothing of claims.
+
+It imports no ledger and reads no environment variable.
 """
 
 import ast

@@ -1,5 +1,6 @@
-"""Closed-form kernels against Monte Carlo, the expansion in the cosine, autograd at finite width,
-and each other.
+"""Closed-form kernels against Monte Carlo, the expansion in the cosine, autograd at finite width.
+
+And each other.
 """
 
 import math
@@ -68,8 +69,9 @@ def test_cross_gram_is_the_block_of_the_gram_matrix_of_all_inputs(monkeypatch):
 
 
 def test_kernel_predictor_is_the_limit_of_the_linearised_descent():
-    """Against the inverse, against itself on the training inputs, and against 20,000 steps on the
-    dual weights.
+    """Against the inverse, against itself on the training inputs.
+
+    And against 20,000 steps on the dual weights.
     """
     x, new = sphere(30, 5), sphere(20, 5, seed=1)
     y = torch.stack([x[:, 0], x[:, 1] ** 2], dim=1)

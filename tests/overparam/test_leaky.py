@@ -1,5 +1,6 @@
-"""The leaky net's gradients, Gram matrices and stochastic training, and its losses, against
-autograd.
+"""The leaky net's gradients, Gram matrices and stochastic training.
+
+And its losses, against autograd.
 """
 
 import numpy as np

@@ -1,5 +1,6 @@
-"""Tangent kernels of infinite width: residual, plain and gated nets, against wide nets and against
-each other.
+"""Tangent kernels of infinite width.
+
+Residual, plain and gated nets, against wide nets and against each other.
 """
 
 import math

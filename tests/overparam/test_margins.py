@@ -1,5 +1,6 @@
-"""Margins against duality, brute force over supports, sums neuron by neuron, and the closed
-form.
+"""Margins against duality, brute force over supports, sums neuron by neuron.
+
+And the closed form.
 """
 
 import itertools
@@ -18,8 +19,9 @@ def draw(*shape, seed=0):
 
 
 def nearest_by_brute_force(points):
-    """The least distance over all supports: the nearest point of the affine hull, where no weight
-    is negative.
+    """The least distance over all supports.
+
+    The nearest point of the affine hull, where no weight is negative.
     """
     distances = []
     for size in range(1, len(points) + 1):

@@ -1,5 +1,6 @@
-"""Memory: what may be used, what is held, and how many runs go at a time. Sizes are asked for, not
-taken.
+"""Memory: what may be used, what is held, and how many runs go at a time.
+
+Sizes are asked for, not taken.
 """
 
 import threading

@@ -1,5 +1,6 @@
-"""The nets in plain torch: their sizes as the paper's tables have them, their functions, and their
-training.
+"""The nets in plain torch.
+
+Their sizes as the paper's tables have them, their functions, and their training.
 """
 
 import dataclasses

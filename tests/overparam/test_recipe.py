@@ -1,5 +1,6 @@
-"""Nets and training of the landscape figures: the sizes of the cited code, torch's own optimizer,
-resuming.
+"""Nets and training of the landscape figures.
+
+The sizes of the cited code, torch's own optimizer, resuming.
 """
 
 import copy
@@ -67,8 +68,9 @@ def images(n=10):
 
 
 def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
-    """Without augmentation, batch by batch in the order of seed and epoch; step sizes by torch's
-    own scheduler.
+    """Without augmentation, batch by batch in the order of seed and epoch.
+
+    Step sizes by torch's own scheduler.
     """
     (x, y), recipe = images(), Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=0.01)
     net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)

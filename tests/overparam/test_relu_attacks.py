@@ -1,5 +1,6 @@
-"""Attacks on deep ReLU nets: against brute force at tiny sizes, autograd at the changed weights,
-and closed forms.
+"""Attacks on deep ReLU nets.
+
+Against brute force at tiny sizes, autograd at the changed weights, and closed forms.
 """
 
 import itertools

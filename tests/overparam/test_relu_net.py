@@ -1,5 +1,6 @@
-"""The deep ReLU net of Allen-Zhu et al. 2019, its residual form and its training, against
-autograd.
+"""The deep ReLU net of Allen-Zhu et al.
+
+2019, its residual form and its training, against autograd.
 """
 
 import math
@@ -90,8 +91,9 @@ def test_a_singular_gram_matrix_has_a_root():
 
 
 def weights_of(run, depth):
-    """W_1..W_L of a run in training; for L = 1 the smallest W_1 that gives the drawn
-    pre-activations.
+    """W_1..W_L of a run in training.
+
+    For L = 1 the smallest W_1 that gives the drawn pre-activations.
     """
     first = (torch.linalg.pinv(run.h0) @ run.first).T if depth == 1 else run.start.W[0]
     return [first + run.P.T @ run.h0[: run.n], *run.W]

@@ -100,8 +100,9 @@ def test_logistic_loss_and_surrogate_against_the_plain_formulas():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("L", [1, 6])
 def test_gradients_of_a_wide_net_have_their_closed_form(rule, L):
-    """Root mean squares over inputs and nets; at m = 1500 what is left is noise of a few
-    percent.
+    """Root mean squares over inputs and nets.
+
+    At m = 1500 what is left is noise of a few percent.
     """
     x, squares = inputs(8), []
     for seed in range(4):

@@ -39,8 +39,9 @@ def test_partners_are_on_the_sphere_at_the_distances():
 
 
 def compared(net, other, x):
-    """Shares of patterns that differ, |x_l' - x_l| and the sums of Lemma B.4, of two nets at inputs
-    x.
+    """Shares of patterns that differ, |x_l' - x_l| and the sums of Lemma B.4.
+
+    Of two nets at inputs x.
     """
     (a, A), (b, B) = net.forward(x), other.forward(x)
     flipped = torch.stack([(p != q).double().mean(-1) for p, q in zip(A, B, strict=True)], -1)
@@ -137,8 +138,9 @@ def test_flipping_reaches_the_closed_form_for_the_largest_share():
 
 
 def farthest(net, x):
-    """An upper bound for small tau on |x_{L+1}' - x_{L+1}|/tau at one input x (d,): each layer's
-    own largest.
+    """An upper bound for small tau on |x_{L+1}' - x_{L+1}|/tau at one input x (d,).
+
+    Each layer's own largest.
     """
     activations, patterns = net.forward(x.unsqueeze(0))
     inputs = [x, *(h[0] for h in activations)]
@@ -195,8 +197,9 @@ def test_backward_sparse_limit_is_the_supremum_for_a_gaussian_vector():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("first", [1, DEPTH + 1])
 def test_what_mirrored_nets_bend_is_that_of_the_changed_net(rule, first):
-    """Layer by layer by hand, with derivatives by autograd; in the last layer each mirrored z_j
-    bends f by |z_j|.
+    """Layer by layer by hand, with derivatives by autograd.
+
+    In the last layer each mirrored z_j bends f by |z_j|.
     """
     net, x = net_of(rule, m=100), inputs(3)
     residuals, h = near.mirrored(net, x, TAUS, first)

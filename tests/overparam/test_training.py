@@ -181,8 +181,9 @@ def test_halving_step():
 
 @pytest.mark.parametrize("theta", [None, 0.25, 1.0])
 def test_layer_products_are_the_explicit_ones(theta):
-    """f = v^T H_2^{L+1} x_1, and the power iteration finds the largest singular value of the
-    explicit product.
+    """f = v^T H_2^{L+1} x_1.
+
+    And the power iteration finds the largest singular value of the explicit product.
     """
     net, x = ResidualReLU(4, 10, 5, theta, seed=0), sphere(3, 4)
     activations, patterns = net.forward(x)

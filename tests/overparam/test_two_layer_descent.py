@@ -1,5 +1,6 @@
-"""Gradient descent of the two-layer net, with all that it can log, against plain weights; slopes of
-power laws.
+"""Gradient descent of the two-layer net, with all that it can log, against plain weights.
+
+Slopes of power laws.
 """
 
 import numpy as np

@@ -1,5 +1,6 @@
-"""The site, built once from the committed records, and a browser that may reach nothing but
-files.
+"""The site, built once from the committed records.
+
+And a browser that may reach nothing but files.
 """
 
 import os

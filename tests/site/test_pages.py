@@ -43,8 +43,9 @@ FAULTY = (
 
 
 class Visitor:
-    """A browser window that notes what goes wrong: requests for anything but files, errors in the
-    console.
+    """A browser window that notes what goes wrong.
+
+    Requests for anything but files, errors in the console.
     """
 
     def __init__(self, chromium, root, width=1440, mode="light"):
@@ -395,8 +396,9 @@ def test_the_explorer_has_the_formulas_of_the_library(chromium, built):
 
 
 def explored(page):
-    """{name of a theorem: its numbers} in the explorer's table, and where its circles and their
-    numbers stand.
+    """{name of a theorem: its numbers} in the explorer's table.
+
+    And where its circles and their numbers stand.
     """
     rows = page.locator("#explorer tbody tr").all()
     table = {row.locator("th").text_content(): row.locator("td").all_inner_texts() for row in rows}

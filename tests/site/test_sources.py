@@ -1,5 +1,6 @@
-"""What the pages are made from: records in short, the largest size, texts that quote, and files
-that are broken.
+"""What the pages are made from.
+
+Records in short, the largest size, texts that quote, and files that are broken.
 """
 
 import json

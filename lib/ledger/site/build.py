@@ -52,8 +52,9 @@ def build(target=None, figures=None, jobs=2):
 
 
 def write_sources(source, figures):
-    """The hand-written pages, those made from the records, and the files to download, all below
-    `source`.
+    """The hand-written pages, those made from the records.
+
+    And the files to download, all below `source`.
     """
     shutil.copytree(
         paths.SITE, source, ignore=shutil.ignore_patterns("_build", "templates", "papers")

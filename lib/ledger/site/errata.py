@@ -14,8 +14,9 @@ SEVERITIES = {  # of errata, the gravest first, with their headings
 
 
 def lists(keys, entries, level, names=None):
-    """The errata of some papers, the gravest first, an item for each; names: {key: short name}, to
-    name the papers.
+    """The errata of some papers, the gravest first, an item for each.
+
+    Names: {key: short name}, to name the papers.
     """
     pages = {entry.claim.id: entry.page() for entry in entries if entry.best}
 

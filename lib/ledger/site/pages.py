@@ -1,5 +1,6 @@
-"""The site's pages as MyST sources: notebooks with their verdict around them, the dashboard,
-papers, the library.
+"""The site's pages as MyST sources.
+
+Notebooks with their verdict around them, the dashboard, papers, the library.
 """
 
 import ast
@@ -56,8 +57,9 @@ def papers():
 
 
 def claim_page(env, entry, version, paper):
-    """A version's executed notebook as one with finding and verdict before its cells, and the
-    record after them.
+    """A version's executed notebook as one with finding and verdict before its cells.
+
+    And the record after them.
     """
     claim, notebook = entry.claim, json.loads(version.path.read_text(encoding="utf-8"))
     context = {
@@ -128,8 +130,9 @@ def explorers():
 
 
 def explorer_page(env, path):
-    """Such a notebook as it is stored, its code folded away; in place of its sliders those that
-    need no kernel.
+    """Such a notebook as it is stored, its code folded away.
+
+    In place of its sliders those that need no kernel.
     """
     notebook, cells = json.loads(path.read_text(encoding="utf-8")), []
     for cell in notebook["cells"]:
@@ -144,8 +147,9 @@ def explorer_page(env, path):
 
 
 def _explored(path, notebook):
-    """Where a notebook's sliders begin and end, and the counts that it shows for scale, all from
-    its code.
+    """Where a notebook's sliders begin and end.
+
+    And the counts that it shows for scale, all from its code.
     """
     body = ast.parse(_code(notebook)).body
     assigned = {
@@ -174,8 +178,9 @@ def _tags(cell):
 
 
 def _page(notebook, cells, metadata):
-    """A notebook's JSON; of its metadata only the language counts: others would change how, or
-    that, it is run.
+    """A notebook's JSON; of its metadata only the language counts.
+
+    Others would change how, or that, it is run.
     """
     kept = {
         key: notebook["metadata"][key]
@@ -219,8 +224,9 @@ def _shown(output):
 
 
 def dashboard(env, entries, texts):
-    """The first page: all claims in one table, totals per kind and paper, and the site's tree of
-    pages.
+    """The first page: all claims in one table, totals per kind and paper.
+
+    And the site's tree of pages.
     """
     html = env.get_template("dashboard.html").render(entries=entries, papers=texts)
     tree = _toctree("Start", ["start", "findings", "errata"])
@@ -239,8 +245,9 @@ def _toctree(caption, pages):
 
 
 def paper_page(env, key, text, entries):
-    """What a paper claims, all its claims and what was found, those that do not hold, and its
-    errata.
+    """What a paper claims, all its claims and what was found, those that do not hold.
+
+    And its errata.
     """
     own = [entry for entry in entries if entry.claim.paper == key]
     short = [
@@ -268,8 +275,9 @@ def paper_page(env, key, text, entries):
 
 
 def reference():
-    """{name: MyST text} of the library's reference, for autodoc: modules with all that is
-    public.
+    """{name: MyST text} of the library's reference, for autodoc.
+
+    Modules with all that is public.
     """
     texts, lib = {}, paths.ROOT / "lib"
     for place in LIBRARY:

@@ -28,8 +28,9 @@ def page(name, quotes):
 
 
 def fill(where, text, quotes):
-    """A text in which `{{ ... }}` calls the public methods of `quotes`. Raises OverparamError for
-    anything else.
+    """A text in which `{{ ... }}` calls the public methods of `quotes`.
+
+    Raises OverparamError for anything else.
     """
     names = {name: getattr(quotes, name) for name in dir(quotes) if not name.startswith("_")}
     try:
@@ -39,8 +40,9 @@ def fill(where, text, quotes):
 
 
 class Quotes:
-    """What a text can quote of the records in `entries`: claims, checks, tables and figures by
-    their names.
+    """What a text can quote of the records in `entries`.
+
+    Claims, checks, tables and figures by their names.
 
     home: leads from the text's page to the site's root.
     """

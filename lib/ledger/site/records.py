@@ -1,5 +1,6 @@
-"""What the site shows of each claim: its committed records, or else the outputs that are stored in
-its notebook.
+"""What the site shows of each claim.
+
+Its committed records, or else the outputs that are stored in its notebook.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from ..show import NOT_RUN
 
 @dataclass(frozen=True)
 class Version:
-    """A claim's executed notebook at one size; at smoke size it is the page as stored, and there is
-    no record.
+    """A claim's executed notebook at one size.
+
+    At smoke size it is the page as stored, and there is no record.
     """
 
     size: str
@@ -40,8 +42,9 @@ class Version:
         )
 
     def picture(self, name, panel=1):
-        """A figure's width in pixels, and the box (left, upper, right, lower) of a panel, or else
-        of all of it.
+        """A figure's width in pixels.
+
+        And the box (left, upper, right, lower) of a panel, or else of all of it.
         """
         with Image.open(self.folder / name) as opened:
             return opened.width, (
@@ -51,8 +54,9 @@ class Version:
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered claim, its versions by growing size, and the one whose verdict counts, if there
-    is any.
+    """A registered claim, its versions by growing size.
+
+    And the one whose verdict counts, if there is any.
     """
 
     claim: registry.Claim
