@@ -1,6 +1,6 @@
-"""The mathematics knows nothing of claims.
+"""The mathematics, and the statements of the texts, know nothing of claims.
 
-It imports no ledger and reads no environment variable.
+They import no ledger and read no environment variable.
 """
 
 import ast
@@ -10,11 +10,11 @@ import pytest
 
 import overparam
 
-PACKAGE = Path(overparam.__file__).parent
-MODULES = sorted(PACKAGE.rglob("*.py"))
+LIBRARY = Path(overparam.__file__).parents[1]
+MODULES = sorted([*(LIBRARY / "overparam").rglob("*.py"), *(LIBRARY / "errata").rglob("*.py")])
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(LIBRARY)))
 def test_a_module_of_the_mathematics_stands_alone(module):
     tree = ast.parse(module.read_text(encoding="utf-8"))
     imported = set()

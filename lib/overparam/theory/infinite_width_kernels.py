@@ -169,10 +169,10 @@ def gated_ntk(x, depth, kind="grelu"):
     def block(a, b):
         s, rho = _sizes_and_cosines(a, b)
         r, overlaps = [], []
-        _, cosine = _arc_cosine_kernels(rho)
+        _, k1 = _arc_cosine_kernels(rho)
         for _ in range(depth):
-            r.append(cosine)
-            k0, cosine = _arc_cosine_kernels(cosine)
+            r.append(torch.clamp(k1, -1, 1))
+            k0, k1 = _arc_cosine_kernels(r[-1])
             overlaps.append(k0)
         if kind == "grelu":
             return s * depth * r[0] * torch.stack(overlaps).prod(0)
@@ -189,7 +189,7 @@ def _arc_cosine_kernels(rho):
     """k_0 and k_1 of `leaky_ntk`, of cosines."""
     angle = torch.acos(rho)
     k1 = (torch.sqrt(1 - rho**2) + (math.pi - angle) * rho) / math.pi
-    return 1 - angle / math.pi, torch.clamp(k1, -1, 1)
+    return 1 - angle / math.pi, k1
 
 
 def _cosine(inner, square, square2):
