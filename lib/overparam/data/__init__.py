@@ -122,19 +122,19 @@ def load(
 def describe():
     """One dict per data set: name, available, MiB, licence, origin. Reads none of the files.
 
-    `available`: "cache", "mirror", "embedded", "synthetic", or "to be fetched". MiB: of the files
-    where they lie, or of the download; None where its size is not known beforehand.
+    `available`: "cache", "mirror", "embedded", "synthetic", or else "to be fetched" from its host,
+    "to be installed" with its package. MiB: of the files where they lie, or of the download; None
+    where its size is not known beforehand.
     """
     rows = []
     for name, info in sources.registry().items():
         found = sources.find(name)
-        available = (
-            "synthetic"
-            if info["kind"] == "synthetic"
-            else found.source
-            if found
-            else "to be fetched"
-        )
+        if info["kind"] == "synthetic":
+            available = "synthetic"
+        elif found:
+            available = found.source
+        else:
+            available = "to be fetched" if "urls" in info else "to be installed"
         files = info.get("files", {}).values()
         sizes = (
             [size for _, size, _ in found.stamps] if found else [file.get("size") for file in files]

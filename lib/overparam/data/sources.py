@@ -112,8 +112,7 @@ def _places(name):
     package, *inside = info["embedded"].split("/")
     found = importlib.util.find_spec(package)  # without the second that an import takes
     if found is None:
-        lacks = f"{name} comes with the package {package}, which is not installed"
-        raise DataUnavailable(f"{lacks}: pip install 'overparam[notebooks]'")
+        return []
     return [("embedded", Path(found.submodule_search_locations[0], *inside))]
 
 
@@ -148,8 +147,7 @@ def _downloaded(name):
     """The files in the cache, as Found, after those that lack there were downloaded."""
     info, folder = entry(name), settings.data_cache / name
     if "urls" not in info:
-        ((_, folder),) = _places(name)
-        raise DataUnavailable(f"{name} is not in {folder}: reinstall what that folder belongs to")
+        raise DataUnavailable(_not_installed(name))
     hosts = [
         _download(name, folder / file) for file in info["files"] if not (folder / file).is_file()
     ]
@@ -204,6 +202,16 @@ def _download_from(url, name, path):
         return True
     finally:
         part.unlink(missing_ok=True)
+
+
+def _not_installed(name):
+    package, places = entry(name)["embedded"].partition("/")[0], _places(name)
+    if not places:
+        lacks = f"{name} comes with the package {package}, which is not installed"
+        return f"{lacks}: pip install 'overparam[notebooks]'"
+    ((_, folder),) = places
+    owner = f"the package {package}" if package else "a checkout of the project"
+    return f"{name} is not in {folder}: it comes with {owner}; install that anew"
 
 
 def _unavailable(name, file, reasons):
