@@ -64,5 +64,5 @@ def test_without_the_extra_data_sets_say_what_to_install(package, name, monkeypa
 
 def test_without_a_checkout_its_data_set_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "data_embedded", tmp_path)
-    with pytest.raises(DataUnavailable, match="it comes with a checkout of the project"):
+    with pytest.raises(DataUnavailable, match="it is part of a checkout of the project"):
         data.load("fashion-sample")

@@ -210,8 +210,8 @@ def _not_installed(name):
         lacks = f"{name} comes with the package {package}, which is not installed"
         return f"{lacks}: pip install 'overparam[notebooks]'"
     ((_, folder),) = places
-    owner = f"the package {package}" if package else "a checkout of the project"
-    return f"{name} is not in {folder}: it comes with {owner}; install that anew"
+    remedy = f"reinstall {package}" if package else "it is part of a checkout of the project"
+    return f"{name} is not in {folder}: {remedy}"
 
 
 def _unavailable(name, file, reasons):
