@@ -4,12 +4,14 @@
 >>> settings.memory_limit = 4 * 2**30  # bytes
 """
 
+import os.path
 from pathlib import Path
 
-data_embedded = Path(__file__).resolve().parents[2] / "data"  # of a checkout of the project
+_library = Path(__file__).resolve().parents[1]  # lib/ in a checkout of the project
+data_embedded = _library.parent / "data"  # data sets that come with the project
 data_cache = data_embedded / "cache"  # folder to which data sets are downloaded
-if not data_embedded.is_dir():  # the library is installed alone
-    data_cache = Path.home() / ".cache" / "overparam"
+if _library.name != "lib":  # the package is installed alone
+    data_cache = Path(os.path.expanduser("~/.cache/overparam"))
 data_mirror = None  # Path of a read-only folder of data sets, looked at before any download
 memory_limit = None  # bytes that may be used; None: three quarters of what is free
 checkpoint_seconds = 30.0  # between two saves of a training; 0: after every step

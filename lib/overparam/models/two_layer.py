@@ -102,12 +102,13 @@ class _Descent(OpenRun):
         return u
 
     def factors(self, v):
-        """[(x, z)] of the only layer, (n, d) and (..., n, m), as `OpenRun` says; v (..., n).
+        """[(x / sqrt m, z)] of the only layer, (n, d) and (..., n, m), as `OpenRun` says.
 
-        The tangent kernel is H(k), eq. (5) of Arora et al. 2019. After `forward`.
+        The tangent kernel is H(k), eq. (5) of Arora et al. 2019. With v = 1, z has entries 1, 0 and
+        -1, whose products count the neurons without rounding. After `forward`.
         """
-        z = self.Z * self.a.unsqueeze(-1) * v.unsqueeze(-2) * self.scale
-        return [(self.inputs, z.mT)]
+        z = self.Z * self.a.unsqueeze(-1) * v.unsqueeze(-2)
+        return [(self.inputs * self.scale, z.mT)]
 
     def changes(self):
         """W(k) - W(0), up to a rotation of the inputs, as `OpenRun` says."""

@@ -33,7 +33,7 @@ class Start:
             self.back.insert(0, net.apply_transposed(l, p))
 
 
-def no_change(l, z, h, budget):
+def _no_change(l, z, h, budget):
     return None
 
 
@@ -45,7 +45,7 @@ class Attack:
     g, h, v: [g_1, ..], [h_0, ..] and [v_1, ..] of the changed net.
     """
 
-    def __init__(self, start, omegas, choose=no_change):
+    def __init__(self, start, omegas, choose=_no_change):
         self.start, self.net, self.v = start, start.net, []
         h0 = start.h[0].repeat(len(omegas), 1, 1)
         radii = torch.as_tensor(omegas, dtype=h0.dtype, device=h0.device)[:, None, None]
