@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from overparam.models.deep_relu import ReLUDescent, ReLURuns
+from overparam.models.deep_relu import ReLURuns
 from overparam.models.gated import GatedRuns, TabulatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
@@ -129,6 +129,8 @@ NETS = {
     "grelu, table": (gated, tabulated("grelu").rows(0, N), lambda: tabulated("grelu")),
     "relu, table": (gated, tabulated("relu").rows(0, N), lambda: tabulated("relu")),
 }
+SEVERAL_OUTPUTS = [name for name in NETS if NETS[name][0] not in (two_layer, residual)]
+PREDICTING = [name for name in NETS if NETS[name][0] is not deep]
 each_net = pytest.mark.parametrize("name", NETS)
 each_run = pytest.mark.parametrize("run", [0, 1, None])
 
@@ -233,11 +235,9 @@ def test_kernels_are_gram_matrices_of_gradients(case):
     torch.testing.assert_close(found, torch.stack(layers))
 
 
-@each_net
+@pytest.mark.parametrize("name", SEVERAL_OUTPUTS)
 @pytest.mark.parametrize("run", [1])
 def test_the_kernel_of_all_outputs(case):
-    if case.opened.flat:
-        pytest.skip("one output")
     values = case.outputs(case.W).flatten()
     rows = []
     for value in values:
@@ -266,11 +266,10 @@ def test_all_runs_at_once_are_the_single_runs(name):
             torch.testing.assert_close(h[run] if h.ndim == 3 else h, h1)
 
 
-@each_net
+@pytest.mark.parametrize("name", PREDICTING)
 @each_run
 def test_predictions_elsewhere(case):
-    if isinstance(case.opened, ReLUDescent):
-        pytest.skip("it is followed at held-out inputs instead: test_relu_net.py")
+    """The deep net is followed at held-out inputs instead: test_relu_net.py."""
     case.step(0.05)
     x = ELSEWHERE
     if case.x.shape[-1] == M:

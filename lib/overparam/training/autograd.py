@@ -63,9 +63,8 @@ def augmented(x, offsets, flips, padding):
     along = torch.arange(w, device=x.device).expand(b, w)
     columns = torch.where(flips[:, None], w - 1 - along, along) + offsets[:, 1:]
     image = torch.arange(b, device=x.device)[:, None, None]
-    return pad(x, [padding] * 4)[image, :, rows[:, :, None], columns[:, None, :]].permute(
-        0, 3, 1, 2
-    )
+    padded = pad(x, [padding] * 4)
+    return padded[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
 def train(
@@ -81,117 +80,138 @@ def train(
     """
     if min(at) < 0 or max(at) > recipe.epochs:
         raise ParameterError(f"at must lie in 0..{recipe.epochs}, not {list(at)}")
-    look = look or (
-        lambda: {name: t.detach().cpu().clone() for name, t in net.state_dict().items()}
-    )
-    optimizer = torch.optim.SGD(
-        net.parameters(), recipe.eta, recipe.momentum, weight_decay=recipe.weight_decay
-    )
-    weights = list(net.parameters())
-    for weight in weights:  # a velocity of zero, there to be resumed
-        optimizer.state[weight]["momentum_buffer"] = (
-            torch.zeros_like(weight) if recipe.momentum else None
+    training = _Training(net, x, y, recipe, at, seed, scale, loss, look, checkpoint)
+    first = training.resumed() if checkpoint else 0
+    if first >= 0:  # it has not ended yet
+        with deferred_interrupts():
+            training.run(first)
+    return Course(training.states, training.curve.cpu())
+
+
+class _Training:
+    """A training of `train`, from its first batch or from a checkpoint's."""
+
+    def __init__(self, net, x, y, recipe, at, seed, scale, loss, look, checkpoint):
+        self.net, self.x, self.y, self.recipe = net, x, y, recipe
+        self.at, self.seed, self.scale, self.loss = sorted(at), seed, scale, loss
+        self.look = look or self._state_of_net
+        self.checkpoint = checkpoint
+        self.weights = list(net.parameters())
+        self.optimizer = torch.optim.SGD(
+            self.weights, recipe.eta, recipe.momentum, weight_decay=recipe.weight_decay
         )
-    curve = torch.zeros(recipe.epochs, dtype=torch.float64, device=x.device)
-    parts = [[type(part).__name__, vars(part)] for part in net.modules()]
-    numbers, tensors = seen_by(look, loss, parts)
-    settings, tensors = (
-        [astuple(recipe), sorted(at), seed, numbers],
-        [x, y, *(scale or ()), *tensors],
-    )
-    key = checkpoint and training_key(settings, tensors)
-    first, saved = checkpoint.load(None, key) if checkpoint else (0, {})
-    states = _looks(saved)
-    if first < 0:
-        return Course(states, saved["loss"])
-    count = -(-len(x) // recipe.batch)  # batches of an epoch
-    rng = torch.cuda if x.is_cuda else torch  # of dropout
-    if saved:
-        for name, t in {"loss": curve, **_state(net, optimizer)}.items():
-            t.copy_(saved[name])
-        rng.set_rng_state(saved["rng"])
-    with deferred_interrupts():
-        for k in range(first, recipe.epochs * count + 1):
-            epoch, part = divmod(k, count)
+        for weight in self.weights:  # a velocity of zero, there to be resumed
+            velocity = torch.zeros_like(weight) if recipe.momentum else None
+            self.optimizer.state[weight]["momentum_buffer"] = velocity
+        self.curve = torch.zeros(recipe.epochs, dtype=torch.float64, device=x.device)
+        self.states = {}  # epoch -> what was looked at
+        self.batches = -(-len(x) // recipe.batch)  # of an epoch
+        self.rng = torch.cuda if x.is_cuda else torch  # of dropout
+        if checkpoint:
+            self.key = self._key(look)
+
+    def _state_of_net(self):
+        return {name: t.detach().cpu().clone() for name, t in self.net.state_dict().items()}
+
+    def _key(self, look):
+        parts = [[type(part).__name__, vars(part)] for part in self.net.modules()]
+        numbers, seen = seen_by(look, self.loss, parts)
+        settings = [astuple(self.recipe), self.at, self.seed, numbers]
+        return training_key(settings, [self.x, self.y, *(self.scale or ()), *seen])
+
+    def resumed(self):
+        """The number of the next batch, of all epochs, from the checkpoint; -1 of an ended one."""
+        first, saved = self.checkpoint.load(None, self.key)
+        for name, tensor in saved.items():
+            epoch, _, rest = name.partition("/")
+            if epoch.isdigit():
+                self.states.setdefault(int(epoch), {})[rest] = tensor
+        if saved:
+            self.curve.copy_(saved["loss"])
+        if saved and first >= 0:
+            for name, tensor in self._open_state().items():
+                tensor.copy_(saved[name])
+            self.rng.set_rng_state(saved["rng"])
+        return first
+
+    def run(self, first):
+        """All batches from the number `first` on, and what is looked at between epochs."""
+        batch = None
+        for k in range(first, self.recipe.epochs * self.batches):
+            epoch, part = divmod(k, self.batches)
             if part == 0:
-                if epoch and not bool(curve[epoch - 1].isfinite()):
-                    raise TrainingDiverged(
-                        f"the loss is not finite in epoch {epoch - 1}; lower eta ({recipe.eta:g})"
-                    )
-                if epoch in at:
-                    states[epoch] = look()
-                if epoch == recipe.epochs:
-                    break
-            if part == 0 or k == first:
-                batch = _epoch(x, y, recipe, scale, seed, epoch)
-                optimizer.param_groups[0]["lr"] = recipe.step_size(epoch)
-                net.train()
-            if part == 0:
-                torch.manual_seed(seed * 1_000_003 + epoch)
-            inputs, labels = batch(part)
-            value = loss(net(inputs), labels)
-            for weight, gradient in zip(weights, torch.autograd.grad(value, weights), strict=True):
-                weight.grad = gradient
-            optimizer.step()
-            curve[epoch] += value.detach().double() * len(labels)
-            if part == count - 1:
-                curve[epoch] /= len(x)
-            if checkpoint and checkpoint.due(None):
-                now = {
-                    "loss": curve,
-                    "rng": rng.get_rng_state(),
-                    **_state(net, optimizer),
-                    **_named(states),
-                }
-                checkpoint.save(None, key, k + 1, now)
+                self._between_epochs(epoch)
+                torch.manual_seed(self.seed * 1_000_003 + epoch)
+            if batch is None or part == 0:
+                batch = self._begin_epoch(epoch)
+            self._step(epoch, *batch(part))
+            if part == self.batches - 1:
+                self.curve[epoch] /= len(self.x)
+            self._save_if_due(k + 1)
             stop_if_asked()
-    if checkpoint:
-        checkpoint.save(None, key, -1, {"loss": curve, **_named(states)})
-    return Course(states, curve.cpu())
+        self._between_epochs(self.recipe.epochs)
+        if self.checkpoint:
+            self.checkpoint.save(None, self.key, -1, {"loss": self.curve, **self._looks()})
 
+    def _between_epochs(self, epoch):
+        if epoch and not bool(self.curve[epoch - 1].isfinite()):
+            eta = self.recipe.eta
+            raise TrainingDiverged(
+                f"the loss is not finite in epoch {epoch - 1}; lower eta ({eta:g})"
+            )
+        if epoch in self.at:
+            self.states[epoch] = self.look()
 
-def _epoch(x, y, recipe, scale, seed, epoch):
-    """part -> (inputs, labels) of that batch of an epoch."""
-    draw, n = torch.Generator().manual_seed(seed * 1_000_003 + epoch), len(x)
-    order = torch.randperm(n, generator=draw).to(x.device)  # that of `epoch_order`
-    offsets = torch.randint(0, 2 * recipe.padding + 1, (n, 2), generator=draw).to(x.device)
-    flips = (torch.rand(n, generator=draw) < (0.5 if recipe.flip else 0)).to(x.device)
+    def _begin_epoch(self, epoch):
+        """part -> (inputs, labels) of that batch of an epoch; sets the step size of the epoch."""
+        self.optimizer.param_groups[0]["lr"] = self.recipe.step_size(epoch)
+        self.net.train()
+        n, device, recipe = len(self.x), self.x.device, self.recipe
+        draw = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+        order = torch.randperm(n, generator=draw).to(device)  # that of `batches.epoch_order`
+        offsets = torch.randint(0, 2 * recipe.padding + 1, (n, 2), generator=draw).to(device)
+        flips = (torch.rand(n, generator=draw) < (0.5 if recipe.flip else 0)).to(device)
 
-    def batch(part):
-        rows = order[part * recipe.batch : (part + 1) * recipe.batch]
-        if scale is None:
-            return x[rows], y[rows]
-        images = augmented(x[rows], offsets[rows], flips[rows], recipe.padding)
-        return (images - scale[0]) / scale[1], y[rows]
+        def batch(part):
+            rows = order[part * recipe.batch : (part + 1) * recipe.batch]
+            if self.scale is None:
+                return self.x[rows], self.y[rows]
+            mean, std = self.scale
+            images = augmented(self.x[rows], offsets[rows], flips[rows], recipe.padding)
+            return (images - mean) / std, self.y[rows]
 
-    return batch
+        return batch
 
+    def _step(self, epoch, inputs, labels):
+        value = self.loss(self.net(inputs), labels)
+        gradients = torch.autograd.grad(value, self.weights)
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            weight.grad = gradient
+        self.optimizer.step()
+        self.curve[epoch] += value.detach().double() * len(labels)
 
-def _state(net, optimizer):
-    """The tensors of an open training: weights, running statistics, velocities."""
-    velocities = [
-        kept["momentum_buffer"]
-        for kept in optimizer.state.values()
-        if kept["momentum_buffer"] is not None
-    ]
-    return {
-        **{f"net/{name}": t for name, t in net.state_dict().items()},
-        **{f"velocity/{i}": t for i, t in enumerate(velocities)},
-    }
+    def _save_if_due(self, k):
+        if self.checkpoint and self.checkpoint.due(None):
+            state = {"loss": self.curve, "rng": self.rng.get_rng_state()}
+            state.update(self._open_state())
+            state.update(self._looks())
+            self.checkpoint.save(None, self.key, k, state)
 
+    def _open_state(self):
+        """The tensors of an open training: weights, running statistics, velocities."""
+        found = {f"net/{name}": t for name, t in self.net.state_dict().items()}
+        for i, kept in enumerate(self.optimizer.state.values()):
+            if kept["momentum_buffer"] is not None:
+                found[f"velocity/{i}"] = kept["momentum_buffer"]
+        return found
 
-def _named(states):
-    return {f"{epoch}/{name}": t for epoch, state in states.items() for name, t in state.items()}
-
-
-def _looks(saved):
-    """{epoch: state} of a checkpoint's tensors."""
-    states = {}
-    for name, t in saved.items():
-        epoch, _, rest = name.partition("/")
-        if epoch.isdigit():
-            states.setdefault(int(epoch), {})[rest] = t
-    return states
+    def _looks(self):
+        """What was looked at, under names of a checkpoint's."""
+        found = {}
+        for epoch, state in self.states.items():
+            for name, tensor in state.items():
+                found[f"{epoch}/{name}"] = tensor
+        return found
 
 
 @torch.no_grad()
