@@ -1,7 +1,4 @@
-"""What can go wrong in a user's hands; a message says in a line or two what is wrong.
-
-And what to do.
-"""
+"""What can go wrong in a user's hands: messages say in a line or two what is wrong, what to do."""
 
 
 class OverparamError(Exception):

@@ -1,4 +1,6 @@
-"""What a caller may choose for the whole process. The library itself reads no environment variable.
+"""What a caller may choose for the whole process.
+
+The library itself reads no environment variable.
 
 >>> from overparam import settings
 >>> settings.memory_limit = 4 * 2**30  # bytes

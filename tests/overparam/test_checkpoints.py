@@ -1,7 +1,4 @@
-"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs that are kept.
-
-And files that do not fit.
-"""
+"""Checkpoints: resuming to the bit, interrupts, intervals, finished runs, files that do not fit."""
 
 import logging
 import os
@@ -59,15 +56,11 @@ def test_an_interrupt_saves_the_state_and_the_training_resumes_to_the_bit(
     with pytest.raises(KeyboardInterrupt):
         train(saved, log={"moved": interrupted}, batched=batched)
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
-    assert (
-        len(list((tmp_path / "c").iterdir())) == 1
-    )  # of the first run, or of all, though its time had not come
+    # of the first run, or of all, though its time had not come
+    assert len(list((tmp_path / "c").iterdir())) == 1
     for _ in range(2):  # the second time it is only read
-        resumed = train(
-            Checkpoint(tmp_path / "c" / "net", every=3600),
-            log={"moved": interrupted},
-            batched=batched,
-        )
+        saved = Checkpoint(tmp_path / "c" / "net", every=3600)
+        resumed = train(saved, log={"moved": interrupted}, batched=batched)
         assert len(seen) == (4 if batched else 8)  # nothing is measured twice
         assert torch.equal(resumed.loss, whole.loss)
         assert torch.equal(resumed.logs["moved"], whole.logs["moved"])
@@ -77,9 +70,8 @@ def test_an_interrupt_reaches_runs_in_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
 
-    first = (
-        threading.Lock()
-    )  # one signal: a second does not wait, and could come after the handlers are back
+    # one signal: a second does not wait, and could come after the handlers are back
+    first = threading.Lock()
 
     def interrupted(run):
         if first.acquire(blocking=False):
@@ -98,7 +90,8 @@ def test_an_interrupt_within_an_epoch_loses_no_batch(tmp_path):
         steps = 0
 
         def descent(self, x, run=None):
-            descent, descend = super().descent(x, run), type(super().descent(x, run)).descend
+            descent = super().descent(x, run)
+            descend = type(descent).descend
 
             def counted(v):
                 Net.steps += 1
@@ -106,10 +99,8 @@ def test_an_interrupt_within_an_epoch_loses_no_batch(tmp_path):
                     os.kill(os.getpid(), signal.SIGINT)
                 descend(descent, v)
 
-            descent.descend, descent.load = (
-                counted,
-                lambda x: None,
-            )  # each batch is taken for the first
+            descent.descend = counted
+            descent.load = lambda x: None  # each batch is taken for the first
             return descent
 
     def run(checkpoint):
@@ -145,10 +136,7 @@ def test_states_that_take_long_to_write_are_written_seldom(tmp_path, monkeypatch
 
 
 def test_finished_runs_are_kept_by_what_they_were_computed_from(tmp_path, monkeypatch):
-    """More seeds later, or on another machine, find those that are there.
-
-    Other code, settings or data do not.
-    """
+    """More seeds later, or elsewhere, find those that are there; other code or settings do not."""
     kept, calls = tmp_path / "runs", []
     log = {"moved": lambda run: calls.append(run) or run.weight_change().norm(dim=(-2, -1))}
 
@@ -188,18 +176,15 @@ def test_what_a_net_is_drawn_as_belongs_to_the_run(tmp_path, name):
     """Its state alone begins alike: with zeros, or with the weights of the other layers."""
     made, sizes, options, other = NETS[name]
     x = X[:5].double()
-    y = (
-        torch.ones(5, dtype=torch.float64)
-        if made in (TwoLayerReLU, ResidualRuns)
-        else torch.ones(5, 1).double()
-    )
+    y = torch.ones(5, 1, dtype=torch.float64)
+    if made in (TwoLayerReLU, ResidualRuns):  # their one output has no axis
+        y = y[:, 0]
     place = {} if made is GatedRuns else {"dtype": torch.float64}
 
     def loss(options, saved):
         net = made(*sizes, **{"seeds": [0], **place, **options})
-        return gradient_descent(
-            net, x, SquaredLoss(y, "sum"), 1e-4, 3, checkpoint=saved, batched=False
-        ).loss
+        how = {"checkpoint": saved, "batched": False}
+        return gradient_descent(net, x, SquaredLoss(y, "sum"), 1e-4, 3, **how).loss
 
     loss(options, Checkpoint(tmp_path / "net"))
     expected = loss(options | other, None)
@@ -208,10 +193,7 @@ def test_what_a_net_is_drawn_as_belongs_to_the_run(tmp_path, name):
 
 
 def test_the_code_that_a_notebook_has_run_belongs_to_the_run(monkeypatch):
-    """Neither its parameters nor what comes later.
-
-    A training goes on when the figure after it is mended.
-    """
+    """Neither its parameters nor later code: a training goes on when the figure is mended."""
     shell = SimpleNamespace(user_ns={})
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
@@ -219,15 +201,13 @@ def test_the_code_that_a_notebook_has_run_belongs_to_the_run(monkeypatch):
         shell.user_ns["In"] = ["", *cells]
         return module.training_key([], [])
 
-    first = key("n = 1", "# Parameters\nn = 2", "def f(u):\n    return u", "train()")
-    assert (
-        key("n = 1", "# Parameters\nn = 3", "def f(u):\n    return u  # why", "train()", "train()")
-        == first
-    )
-    assert key("n = 1", "# Parameters\nn = 2", "def f(u):\n    return -u", "train()") != first
-    assert key("n = 1", "k = 2", "def f(u):\n    return u", "train()") != key(
-        "n = 1", "k = 3", "def f(u):\n    return u", "train()"
-    )
+    given, function = "# Parameters\nn = 2", "def f(u):\n    return u"
+    first = key("n = 1", given, function, "train()")
+    commented = function + "  # why"
+    assert key("n = 1", "# Parameters\nn = 3", commented, "train()", "train()") == first
+    assert key("n = 1", given, "def f(u):\n    return -u", "train()") != first
+    second = key("n = 1", "k = 2", function, "train()")
+    assert second != key("n = 1", "k = 3", function, "train()")
 
 
 def test_all_that_a_log_depends_on_is_seen():
@@ -292,9 +272,8 @@ def test_what_a_log_does_belongs_to_the_run(tmp_path):
     def logged(log):
         return train(Checkpoint(tmp_path / "net", finished=tmp_path), log={"f": log}).logs["f"]
 
-    assert torch.equal(
-        2 * logged(lambda run: run.predict(X)), logged(lambda run: 2 * run.predict(X))
-    )
+    twice = 2 * logged(lambda run: run.predict(X))
+    assert torch.equal(twice, logged(lambda run: 2 * run.predict(X)))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "other training"])
@@ -314,8 +293,7 @@ def test_a_file_that_does_not_fit_is_set_aside(tmp_path, damage, finished, caplo
     file.write_bytes(content)
     with caplog.at_level(logging.WARNING, logger="overparam"):
         assert torch.equal(train(Checkpoint(tmp_path / "net", **options)).loss, clean)
+    told = {"flipped": "content is damaged", "other training": "another training"}
     assert "refused" in caplog.text
-    assert {"flipped": "content is damaged", "other training": "another training"}.get(
-        damage, ""
-    ) in caplog.text
+    assert told.get(damage, "") in caplog.text
     assert file.with_suffix(".safetensors.refused").exists()

@@ -1,7 +1,4 @@
-"""The nets in plain torch.
-
-Their sizes as the paper's tables have them, their functions, and their training.
-"""
+"""The nets in plain torch: the sizes that the paper's tables have, functions, and training."""
 
 import dataclasses
 
@@ -41,20 +38,19 @@ def test_the_unit_and_its_derivative(alpha):
     x = torch.tensor([-2.0, 3.0], dtype=torch.float64, requires_grad=True)
     y = LeakyUnit(alpha)(x)
     norm = (1 + alpha**2) ** 0.5
-    torch.testing.assert_close(
-        y.detach(), torch.tensor([-2 * alpha / norm, 3 / norm], dtype=torch.float64)
-    )
+    expected = torch.tensor([-2 * alpha, 3], dtype=torch.float64) / norm
+    torch.testing.assert_close(y.detach(), expected)
     (slope,) = torch.autograd.grad(y.sum(), x)
-    torch.testing.assert_close(slope, torch.tensor([alpha / norm, 1 / norm], dtype=torch.float64))
+    torch.testing.assert_close(slope, torch.tensor([alpha, 1], dtype=torch.float64) / norm)
 
 
 def test_the_layers_have_the_announced_variances():
-    head = LeakyLSTM(-1.0, 0, head=4000, fan="out").head
-    assert head[0].weight.var().item() == pytest.approx(2 / 4000, rel=0.02)
-    assert LeakyLSTM(-1.0, 0, head=4000).head[0].weight.var().item() == pytest.approx(
-        2 / 256, rel=0.02
-    )
-    assert LeakyViT(-1.0, 0).head[2].weight.var().item() == pytest.approx(1 / 10, rel=0.02)
+    by_outputs = LeakyLSTM(-1.0, 0, head=4000, fan="out").head[0]
+    assert by_outputs.weight.var().item() == pytest.approx(2 / 4000, rel=0.02)
+    by_inputs = LeakyLSTM(-1.0, 0, head=4000).head[0]
+    assert by_inputs.weight.var().item() == pytest.approx(2 / 256, rel=0.02)
+    last = LeakyViT(-1.0, 0).head[2]
+    assert last.weight.var().item() == pytest.approx(1 / 10, rel=0.02)
     with pytest.raises(ParameterError, match="fan"):
         LeakyLSTM(-1.0, 0, fan="up")
 
@@ -72,10 +68,9 @@ def test_attention_is_torchs():
     attention = LeakyViT(-1.0, 0, **SMALL_VIT).blocks[0].f
     x = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     parts = [p.reshape(2, 5, 2, 3).transpose(1, 2) for p in attention.qkv(x).chunk(3, -1)]
-    mixed = (
-        torch.nn.functional.scaled_dot_product_attention(*parts).transpose(1, 2).reshape(2, 5, 6)
-    )
-    torch.testing.assert_close(attention(x), attention.out(mixed))
+    mixed = torch.nn.functional.scaled_dot_product_attention(*parts)
+    joined = mixed.transpose(1, 2).reshape(2, 5, 6)
+    torch.testing.assert_close(attention(x), attention.out(joined))
 
 
 def images(seed, n=9):
@@ -104,9 +99,7 @@ def test_training_is_torchs_sgd():
         torch.testing.assert_close(course.states[3][name], expected)
 
 
-def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_is_read_back(
-    tmp_path,
-):
+def test_a_look_without_dropout_changes_no_training_and_finished_runs_are_read_back(tmp_path):
     words = torch.randint(0, 20, (12, 5), generator=torch.Generator().manual_seed(0))
     labels = (torch.arange(12) % 2).double()
     loss = torch.nn.functional.binary_cross_entropy_with_logits
@@ -116,29 +109,21 @@ def test_a_look_without_dropout_leaves_the_training_as_it_is_and_a_finished_run_
 
         def look():
             net.eval()
-            return {
-                "errors": torch.stack([loss(net(words), labels), loss(net(words), labels)]).detach()
-            }
+            twice = [loss(net(words), labels), loss(net(words), labels)]
+            return {"errors": torch.stack(twice).detach()}
 
-        course = train(
-            net, words, labels, RECIPE, at=at, seed=0, loss=loss, look=look, checkpoint=checkpoint
-        )
+        more = {"loss": loss, "look": look, "checkpoint": checkpoint}
+        course = train(net, words, labels, RECIPE, at=at, seed=0, **more)
         return course.states[3]["errors"]
 
-    first, often = trained([3], Checkpoint(tmp_path / "c")), trained([0, 1, 2, 3])
+    first = trained([3], Checkpoint(tmp_path / "c"))
+    often = trained([0, 1, 2, 3])
     assert first[0] == first[1]  # no dropout where it is measured
     torch.testing.assert_close(first, often, rtol=0, atol=0)
     assert (trained([3], Checkpoint(tmp_path / "c")) == first).all()
 
 
 def test_a_divergence_is_an_error():
-    data = images(0)
+    data, wild = images(0), dataclasses.replace(RECIPE, eta=1e9)
     with pytest.raises(TrainingDiverged, match="epoch"):
-        train(
-            build(-1.0, 0),
-            data.x_train,
-            data.y_train,
-            dataclasses.replace(RECIPE, eta=1e9),
-            at=[3],
-            seed=0,
-        )
+        train(build(-1.0, 0), data.x_train, data.y_train, wild, at=[3], seed=0)

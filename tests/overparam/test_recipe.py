@@ -1,9 +1,7 @@
-"""Nets and training of the landscape figures.
-
-The sizes of the cited code, torch's own optimizer, resuming.
-"""
+"""Nets and training of the landscape figures: the cited code's sizes, torch's steps, resuming."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +9,8 @@ from torch.nn.functional import cross_entropy, pad
 
 from overparam.errors import ParameterError, TrainingDiverged
 from overparam.models.convolutional import cifar_net
-from overparam.training.autograd import Recipe, augmented, error, train
+from overparam.training import autograd
+from overparam.training.autograd import Recipe, augmented, train
 from overparam.training.checkpoints import Checkpoint
 
 SMALL = {"shape": (1, 8, 8), "classes": 4}
@@ -62,17 +61,14 @@ def test_windows_and_mirror_images():
 
 def images(n=10):
     draw = torch.Generator().manual_seed(3)
-    return torch.rand(n, 1, 8, 8, generator=draw, dtype=torch.float64), torch.randint(
-        0, 4, (n,), generator=draw
-    )
+    x = torch.rand(n, 1, 8, 8, generator=draw, dtype=torch.float64)
+    return x, torch.randint(0, 4, (n,), generator=draw)
 
 
 def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
-    """Without augmentation, batch by batch in the order of seed and epoch.
-
-    Step sizes by torch's own scheduler.
-    """
-    (x, y), recipe = images(), Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=0.01)
+    """Without augmentation, batch by batch in the order of an epoch, with torch's scheduler."""
+    x, y = images()
+    recipe = Recipe(4, 0.1, 4, drops=(2,), momentum=0.9, weight_decay=0.01)
     net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)
     other = copy.deepcopy(net)
     course = train(net, x, y, recipe, scale=SCALE, at=[0, 3, 4], seed=7)
@@ -90,61 +86,42 @@ def test_training_is_torchs_sgd_with_momentum_and_weight_decay():
         torch.testing.assert_close(course.states[4][name], t, rtol=1e-9, atol=1e-12)
 
 
-def test_a_training_resumes_to_the_bit(tmp_path, monkeypatch):
+@pytest.mark.parametrize("stop", [7, 9])  # within epoch 2, and as epoch 3 begins
+def test_a_training_resumes_to_the_bit(tmp_path, monkeypatch, stop):
     x, y = images()
-    whole = train(
-        cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0),
-        x,
-        y,
-        SHORT,
-        scale=SCALE,
-        at=[0, 1, 4],
-        seed=0,
-    )
+
+    def trained(checkpoint=None):
+        net = cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0)
+        net = torch.nn.Sequential(net, torch.nn.Dropout(0.3))
+        more = {"at": [0, 2, 10], "seed": 0, "checkpoint": checkpoint}
+        return train(net, x, y, replace(SHORT, epochs=10), scale=SCALE, **more)
+
+    whole = trained()
     saved = Checkpoint(tmp_path / "run", every=0.0)
-    monkeypatch.setattr(Recipe, "step_size", stop_in(3))
+    monkeypatch.setattr(autograd, "augmented", augmented_until(stop))
     with pytest.raises(KeyboardInterrupt):
-        train(
-            cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0),
-            x,
-            y,
-            SHORT,
-            scale=SCALE,
-            at=[0, 1, 4],
-            seed=0,
-            checkpoint=saved,
-        )
+        trained(saved)
     monkeypatch.undo()
     for _ in range(2):  # the second time it is only read
-        again = train(
-            cifar_net("resnet32", [1, 1], 2, **SMALL, seed=0),
-            x,
-            y,
-            SHORT,
-            scale=SCALE,
-            at=[0, 1, 4],
-            seed=0,
-            checkpoint=saved,
-        )
+        again = trained(saved)
         assert torch.equal(again.loss, whole.loss)
-        assert sorted(again.states) == [0, 1, 4]
-        assert all(
-            torch.equal(again.states[e][k], t)
-            for e, state in whole.states.items()
-            for k, t in state.items()
-        )
+        assert list(again.states) == [0, 2, 10]
+        for epoch, state in whole.states.items():
+            for name, tensor in state.items():
+                assert torch.equal(again.states[epoch][name], tensor)
 
 
-def stop_in(epoch):
-    """`Recipe.step_size` of a training that is killed in an epoch."""
-    real = Recipe.step_size
+def augmented_until(stop):
+    """`augmented` of a training that is killed in the batch `stop`, from 0."""
+    calls = []
 
-    def step_size(self, now):
-        if now == epoch:
+    def until(*args):
+        calls.append(args)
+        if len(calls) > stop:
             raise KeyboardInterrupt
-        return real(self, now)
+        return augmented(*args)
 
-    return step_size
+    return until
 
 
 def test_training_refuses_epochs_beyond_its_end_and_reports_divergence():
@@ -154,14 +131,3 @@ def test_training_refuses_epochs_beyond_its_end_and_reports_divergence():
         train(net, x, y, SHORT, scale=SCALE, at=[5], seed=0)
     with pytest.raises(TrainingDiverged, match="lower eta"):
         train(net, x * float("nan"), y, SHORT, scale=SCALE, at=[4], seed=0)
-
-
-def test_the_error_is_that_of_the_net_in_evaluation():
-    x, y = images()
-    net = cifar_net("vgg19", [1, 1], 2, **SMALL, seed=0)
-    course = train(net, x, y, SHORT, scale=SCALE, at=[2, 4], seed=0)
-    found = error(net, course.states[2], x, y, scale=SCALE, chunk=3)
-    net.load_state_dict(course.states[2])
-    assert found == pytest.approx(
-        (net.eval()((x - 0.5) / 0.25).argmax(1) != y).double().mean().item()
-    )

@@ -100,13 +100,12 @@ def test_a_line_has_scipys_slope_and_fit():
     from scipy.stats import linregress
 
     x, y = np.random.default_rng(0).normal(size=(2, 20))
-    expected = linregress(x, y)
-    assert fits.line(x, y) == pytest.approx(
-        (expected.slope, expected.intercept, expected.rvalue**2)
-    )
-    y[3] = np.nan
-    expected = linregress(np.delete(x, 3), np.delete(y, 3))
-    assert fits.line(x, y) == pytest.approx(
-        (expected.slope, expected.intercept, expected.rvalue**2)
-    )
+    with_a_gap = y.copy()
+    with_a_gap[3] = np.nan
+    rest = np.arange(20) != 3
+    for found, expected in (
+        (fits.line(x, y), linregress(x, y)),
+        (fits.line(x, with_a_gap), linregress(x[rest], y[rest])),
+    ):
+        assert found == pytest.approx((expected.slope, expected.intercept, expected.rvalue**2))
     assert np.isnan(fits.line([1, 1, 1], [1, 2, 3])[0])

@@ -16,29 +16,28 @@ from .modules import Drawn, LeakyUnit
 class VGG(nn.Module):
     """Stages of 3 x 3 convolutions, each followed by 2 x 2 pooling; one Linear.
 
-    Convolutions have biases, batch normalization and ReLU.
-    layers: convolutions of each stage; stage k has width min(2^k, 8) channels. Inputs (n, *shape),
-    shape (c, h, w); outputs (n, classes). Weights of convolutions N(0, 2/(9 channels out)), of the
-    last layer N(0, 0.01^2), biases 0. VGG19: layers [2, 2, 4, 4, 4], width 64, shape (3, 32, 32).
+    Convolutions have biases, batch normalization and ReLU. layers: convolutions of each stage;
+    stage k has width min(2^k, 8) channels. Inputs (n, *shape), shape (c, h, w); outputs (n,
+    classes). Weights of convolutions N(0, 2/(9 channels out)), of the last layer N(0, 0.01^2),
+    biases 0. VGG19: layers [2, 2, 4, 4, 4], width 64, shape (3, 32, 32).
     """
 
     def __init__(self, layers, width, *, shape, classes, seed):
         super().__init__()
-        inputs, *size = shape
-        if min(size) >> len(layers) < 1:
-            raise ParameterError(
-                f"images of shape {tuple(shape)} cannot be halved {len(layers)} times"
-            )
-        draw, parts = Drawn(seed, bias=True), []
+        inputs = shape[0]
+        rows, columns = (length >> len(layers) for length in shape[1:])  # after the last pooling
+        if min(rows, columns) < 1:
+            told = f"images of shape {tuple(shape)} cannot be halved {len(layers)} times"
+            raise ParameterError(told)
+        draw = Drawn(seed, bias=True)
+        parts = []
         for k, count in enumerate(layers):
             outputs = width * min(2**k, 8)
             for _ in range(count):
                 parts += [_conv(draw, inputs, outputs, 3), nn.BatchNorm2d(outputs), nn.ReLU()]
                 inputs = outputs
             parts.append(nn.MaxPool2d(2))
-        linear = draw.linear(
-            inputs * (size[0] >> len(layers)) * (size[1] >> len(layers)), classes, 0.01
-        )
+        linear = draw.linear(inputs * rows * columns, classes, 0.01)
         self.layers = nn.Sequential(*parts, nn.Flatten(), linear)
         self.double()
 
@@ -59,16 +58,18 @@ class ResNet(nn.Module):
 
     def __init__(self, layers, width, *, shape, classes, seed, bottleneck=False):
         super().__init__()
-        draw, inputs = Drawn(seed), width
+        draw = Drawn(seed)
+        inputs = width
         parts = [_conv(draw, shape[0], width, 3), nn.BatchNorm2d(width), nn.ReLU()]
         for k, count in enumerate(layers):
             for j in range(count):
-                block = _Block(draw, inputs, width * 2**k, 2 if k and not j else 1, bottleneck)
-                parts, inputs = [*parts, block], block.outputs
+                stride = 2 if k > 0 and j == 0 else 1
+                block = _Block(draw, inputs, width * 2**k, stride, bottleneck)
+                parts.append(block)
+                inputs = block.outputs
         linear = nn.Linear(inputs, classes)
-        for name, shape in (("weight", (classes, inputs)), ("bias", (classes,))):
-            uniform = 2 * torch.rand(shape, generator=draw.generator, dtype=torch.float64) - 1
-            setattr(linear, name, nn.Parameter(uniform * inputs**-0.5))
+        linear.weight = nn.Parameter(draw.uniform(classes, inputs) * inputs**-0.5)
+        linear.bias = nn.Parameter(draw.uniform(classes) * inputs**-0.5)
         self.layers = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), linear)
         self.double()
 
@@ -79,30 +80,33 @@ class ResNet(nn.Module):
 class _Block(nn.Module):
     """ReLU(shortcut(x) + f(x)), f of two 3 x 3 convolutions, or of 1 x 1, 3 x 3, 1 x 1.
 
-    The latter has four times the channels.
+    The latter, a bottleneck, has 4 width channels at its end.
     """
 
     def __init__(self, draw, inputs, width, stride, bottleneck):
         super().__init__()
         self.outputs = 4 * width if bottleneck else width
-        kernels = [(1, 1), (3, stride), (1, 1)] if bottleneck else [(3, stride), (3, 1)]
-        parts, before = [], inputs
-        for i, (kernel, step) in enumerate(kernels):
-            after = self.outputs if i == len(kernels) - 1 else width
+        convolutions = [(width, 3, stride), (width, 3, 1)]  # channels out, kernel, stride
+        if bottleneck:
+            convolutions = [(width, 1, 1), (width, 3, stride), (self.outputs, 1, 1)]
+        parts = []
+        before = inputs
+        for after, kernel, step in convolutions:
             parts += [_conv(draw, before, after, kernel, step), nn.BatchNorm2d(after), nn.ReLU()]
             before = after
-        self.f, self.shortcut = nn.Sequential(*parts[:-1]), nn.Sequential()
+        self.f = nn.Sequential(*parts[:-1])
+        self.shortcut = nn.Sequential()
         if stride > 1 or inputs != self.outputs:
-            self.shortcut = nn.Sequential(
-                _conv(draw, inputs, self.outputs, 1, stride), nn.BatchNorm2d(self.outputs)
-            )
+            fitting = _conv(draw, inputs, self.outputs, 1, stride)
+            self.shortcut = nn.Sequential(fitting, nn.BatchNorm2d(self.outputs))
 
     def forward(self, x):
         return torch.relu(self.shortcut(x) + self.f(x))
 
 
 def _conv(draw, inputs, outputs, kernel, stride=1):
-    return draw.conv(inputs, outputs, (2 / (kernel**2 * outputs)) ** 0.5, kernel, stride)
+    std = (2 / (kernel**2 * outputs)) ** 0.5
+    return draw.conv(inputs, outputs, std, kernel, stride)
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,8 @@ class Original:
 ORIGINALS = {
     "vgg19": Original("VGG19", "vgg", (2, 2, 4, 4, 4), 64),
     "resnet32": Original("ResNet-32", "basic", (5, 5, 5), 16),
-    "resnet110": Original(
-        "ResNet-110", "bottleneck", (18, 18, 18), 16
-    ),  # as the cited code had it: 164 layers
+    # as the cited code had it: 164 layers
+    "resnet110": Original("ResNet-110", "bottleneck", (18, 18, 18), 16),
     "resnet110-basic": Original("ResNet-110 of basic blocks", "basic", (18, 18, 18), 16),
 }
 
@@ -133,11 +136,10 @@ def cifar_net(name, layers, width, *, shape, classes, seed):
     if name not in ORIGINALS:
         raise ParameterError(f"unknown net {name!r}; there are {', '.join(ORIGINALS)}")
     family = ORIGINALS[name].family
+    options = {"shape": shape, "classes": classes, "seed": seed}
     if family == "vgg":
-        return VGG(layers, width, shape=shape, classes=classes, seed=seed)
-    return ResNet(
-        layers, width, shape=shape, classes=classes, seed=seed, bottleneck=family == "bottleneck"
-    )
+        return VGG(layers, width, **options)
+    return ResNet(layers, width, bottleneck=family == "bottleneck", **options)
 
 
 def net_title(name, layers, width):
@@ -155,17 +157,21 @@ class LeakyCNN(nn.Module):
     Convolutions 1, 2, pooling, 3, 4, pooling (maxima of 2 x 2), flattening, Linear(width size^2/16,
     hidden), Linear to `classes`. Inputs (n, channels, size, size), or flattened; outputs (n,
     classes). Weights N(0, 2/fan in), the last layer's N(0, 1/classes); all are trained. The
-    defaults are the paper's. Source: Guo et al. 2024, Table 7.
+    defaults are the paper's.
+    Source: Guo et al. 2024, Table 7.
     """
 
     def __init__(
         self, alpha, seed, *, channels=3, size=32, width=512, hidden=512, classes=10, bias=False
     ):
         super().__init__()
-        draw, layers, self.shape = Drawn(seed, bias), [], (channels, size, size)
-        for k, p in enumerate((channels, width, width, width)):
-            layers += [draw.conv(p, width, (2 / (9 * p)) ** 0.5), LeakyUnit(alpha)]
-            layers += [nn.MaxPool2d(2)] if k in (1, 3) else []
+        draw = Drawn(seed, bias)
+        self.shape = (channels, size, size)
+        layers = []
+        for k, inputs in enumerate((channels, width, width, width)):
+            layers += [draw.conv(inputs, width, (2 / (9 * inputs)) ** 0.5), LeakyUnit(alpha)]
+            if k in (1, 3):
+                layers.append(nn.MaxPool2d(2))
         head = draw.head(width * (size // 4) ** 2, hidden, classes, alpha, "in")
         self.layers = nn.Sequential(*layers, nn.Flatten(), head)
 

@@ -12,8 +12,8 @@ class LeakyLSTM(nn.Module):
     Inputs (n, t) of word numbers below `vocab`, outputs (n,): logits of the positive class.
     Embedding, `layers` layers of LSTM, dropout of what the last one holds after the last word,
     Linear(hidden, head), leaky unit, Linear(head, 1), with biases. Embedding N(0, 1), the LSTM
-    uniform in +-1/sqrt(hidden), as torch has them. The defaults are the paper's. Source: Guo et al.
-    2024, Table 8.
+    uniform in +-1/sqrt(hidden), as torch has them. The defaults are the paper's.
+    Source: Guo et al. 2024, Table 8.
     """
 
     def __init__(
@@ -35,10 +35,7 @@ class LeakyLSTM(nn.Module):
         self.lstm = nn.LSTM(dim, hidden, layers, batch_first=True, dtype=torch.float64)
         with torch.no_grad():
             for p in self.lstm.parameters():
-                p.copy_(
-                    (2 * torch.rand(p.shape, generator=draw.generator, dtype=torch.float64) - 1)
-                    / hidden**0.5
-                )
+                p.copy_(draw.uniform(*p.shape) / hidden**0.5)
         self.dropout = nn.Dropout(dropout)
         self.head = draw.head(hidden, head, 1, alpha, fan)
 
@@ -50,12 +47,12 @@ class LeakyLSTM(nn.Module):
 class LeakyViT(nn.Module):
     """A vision transformer with leaky units of slope `alpha` in its head.
 
-    On request in the MLPs of its encoder as well.
+    With `leaky_encoder` the MLPs of its encoder have them as well, instead of GELU.
     Inputs (n, 1, size, size), or flattened, cut into patches of `patch` x `patch`; outputs (n,
-    classes): logits. Learned positions, `layers` pre-norm blocks of attention and an MLP (GELU
-    unless `leaky_encoder`), the mean over the patches, and a head of `head` units with biases. The
-    defaults are the paper's, except for the embedding of patches, which it does not mention.
-    Weights of the encoder N(0, 1/fan in), positions N(0, 0.02^2).
+    classes): logits. Learned positions, `layers` pre-norm blocks of attention and an MLP, the mean
+    over the patches, and a head of `head` units with biases. The defaults are the paper's, except
+    for the embedding of patches, which it does not mention. Weights of the encoder N(0, 1/fan in),
+    positions N(0, 0.02^2).
     Source: Guo et al. 2024, Table 5.
     """
 
@@ -77,19 +74,17 @@ class LeakyViT(nn.Module):
         leaky_encoder=False,
     ):
         super().__init__()
-        draw, self.patch, self.cuts = Drawn(seed, bias=True), patch, size // patch
+        draw = Drawn(seed, bias=True)
+        self.patch = patch
+        self.cuts = size // patch  # patches along a side
         self.embedding = draw.linear(patch**2, dim, 1 / patch)
-        self.positions = draw.normal((size // patch) ** 2, dim, std=0.02)
+        self.positions = draw.normal(self.cuts**2, dim, std=0.02)
         unit = LeakyUnit(alpha) if leaky_encoder else nn.GELU()
         blocks = []
         for _ in range(layers):
-            between = nn.Sequential(
-                draw.linear(dim, mlp, dim**-0.5), unit, draw.linear(mlp, dim, mlp**-0.5)
-            )
-            blocks += [
-                _Residual(dim, _Attention(draw, dim, heads, head_dim)),
-                _Residual(dim, between),
-            ]
+            up, down = draw.linear(dim, mlp, dim**-0.5), draw.linear(mlp, dim, mlp**-0.5)
+            attention = _Attention(draw, dim, heads, head_dim)
+            blocks += [_Residual(dim, attention), _Residual(dim, nn.Sequential(up, unit, down))]
         self.blocks = nn.Sequential(*blocks, nn.LayerNorm(dim, dtype=torch.float64))
         self.head = draw.head(dim, head, classes, alpha, fan)
 
@@ -105,7 +100,8 @@ class _Residual(nn.Module):
 
     def __init__(self, dim, f):
         super().__init__()
-        self.norm, self.f = nn.LayerNorm(dim, dtype=torch.float64), f
+        self.norm = nn.LayerNorm(dim, dtype=torch.float64)
+        self.f = f
 
     def forward(self, x):
         return x + self.f(self.norm(x))
@@ -116,7 +112,8 @@ class _Attention(nn.Module):
 
     def __init__(self, draw, dim, heads, head_dim):
         super().__init__()
-        self.heads, inner = heads, heads * head_dim
+        self.heads = heads
+        inner = heads * head_dim
         self.qkv = draw.linear(dim, 3 * inner, dim**-0.5, bias=False)
         self.out = draw.linear(inner, dim, inner**-0.5)
 

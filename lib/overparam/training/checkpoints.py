@@ -1,7 +1,4 @@
-"""Checkpoints of long trainings: a safetensors file per run, written atomically.
-
-None is loaded where it does not fit.
-"""
+"""Checkpoints of long trainings: a file per run, written atomically, loaded only where it fits."""
 
 import ast
 import contextlib
@@ -44,30 +41,34 @@ class Checkpoint:
     """
 
     def __init__(self, stem, every=None, finished=None):
-        self.stem, self._saved, self._took = Path(stem), {}, 0.0
+        self.stem = Path(stem)
         self.every = settings.checkpoint_seconds if every is None else float(every)
         if not self.every >= 0:
             raise ParameterError(f"every = {every!r} is not a number of seconds")
         self.finished = finished
+        self._saved = {}  # run -> when it was loaded or saved last
+        self._took = 0.0  # seconds of the last save
 
     def path(self, run):
-        return self.stem.with_name(f"{self.stem.name}-{'all' if run is None else run}.safetensors")
+        """Where the open state of a run lies; of all runs at once for None."""
+        name = "all" if run is None else run
+        return self.stem.with_name(f"{self.stem.name}-{name}.safetensors")
 
     def load(self, run, key):
         """(step, {name: tensor}) of a run, (0, {}) where none fits; step -1 for a finished run."""
         self._saved[run] = time.monotonic()
-        for path in [self._kept(key), self.path(run)] if self.finished else [self.path(run)]:
-            if path.exists():
-                try:
-                    return _read(path, key)
-                except (SafetensorError, OSError, ValueError, KeyError) as error:
-                    refused = path.replace(path.with_suffix(".safetensors.refused")).name
-                    log.warning(
-                        "checkpoint %s refused (%s), set aside as %s; starting anew",
-                        path.name,
-                        error,
-                        refused,
-                    )
+        paths = [self.path(run)]
+        if self.finished:
+            paths.insert(0, self._kept(key))
+        for path in paths:
+            if not path.exists():
+                continue
+            try:
+                return _read(path, key)
+            except (SafetensorError, OSError, ValueError, KeyError) as error:
+                aside = path.replace(path.with_suffix(".safetensors.refused"))
+                told = "checkpoint %s refused (%s), set aside as %s; starting anew"
+                log.warning(told, path.name, error, aside.name)
         return 0, {}
 
     def _kept(self, key):
@@ -82,7 +83,7 @@ class Checkpoint:
         """Write a run's state at a step, or what a finished one has left (step -1)."""
         began = time.monotonic()
         tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-        small = sum(t.numel() * t.element_size() for t in tensors.values()) <= LARGEST
+        small = sum(t.nbytes for t in tensors.values()) <= LARGEST
         if step < 0 and self.finished and small:
             _write(self._kept(key), key, step, tensors)
             self.path(run).unlink(missing_ok=True)
@@ -118,35 +119,39 @@ def _write(path, key, step, tensors):
 
 
 def _digest(key, step, tensors):
-    return training_key([key, step, sorted(tensors)], [tensors[name] for name in sorted(tensors)])
+    names = sorted(tensors)
+    return training_key([key, step, names], [tensors[name] for name in names])
 
 
 def training_key(values, tensors):
     """A digest of all that a run's course depends on: values, tensors and code.
 
-    values: JSON; tensors count with shape, dtype and bytes.
-    The code is the library's, by `settings.checkpoint_code`, torch's, by its version, and all that
-    the notebook has run so far but its parameters. The number of threads decides how sums round.
+    values: JSON; tensors count with shape, dtype and bytes. The code is the library's, by
+    `settings.checkpoint_code`, torch's, by its version, and all that the notebook has run so far
+    but its parameters. The number of threads counts as well: it decides how sums round.
     """
     code = [settings.checkpoint_code, torch.__version__, torch.get_num_threads(), *_ran()]
     digest = hashlib.sha256(json.dumps([values, code], sort_keys=True).encode())
-    for t in tensors:
-        digest.update(f"{tuple(t.shape)}{t.dtype}".encode())
-        digest.update(t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    for tensor in tensors:
+        digest.update(f"{tuple(tensor.shape)}{tensor.dtype}".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
 def _ran():
-    """The code of the cells that this kernel has run, without comments and parameters.
-
-    Repetitions count once.
-    """
-    if "IPython" not in sys.modules or (shell := sys.modules["IPython"].get_ipython()) is None:
+    """Code of the cells that this kernel has run, each once, without comments and parameters."""
+    if "IPython" not in sys.modules:
+        return []
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is None:
         return []
     cells = list(dict.fromkeys(shell.user_ns["In"]))
-    for i in [i for i, cell in enumerate(cells) if cell.startswith("# Parameters\n")][:1]:
-        del cells[i - 1 : i + 1]  # the literals, and what papermill gives in their place
-    return list(map(_without_comments, cells))
+    for i, cell in enumerate(cells):
+        if cell.startswith("# Parameters\n"):  # by papermill, in place of the literals before it
+            del cells[i - 1 : i + 1]
+            break
+    return [_without_comments(cell) for cell in cells]
 
 
 @functools.cache
@@ -158,12 +163,15 @@ def _without_comments(cell):
 
 
 def seen_by(*things):
-    """(code, numbers and words; tensors) of functions and values, for a `training_key`.
+    """What functions and values are and refer to: ([code, numbers and words], [tensors]).
 
-    With what they refer to.
+    Both are for a `training_key`. The code of functions that stand in other modules than the given
+    ones is left out: the library's is known as a whole.
     """
-    values, tensors, todo, done = [], [], list(things), set()
-    spaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
+    namespaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
+    values, tensors = [], []
+    todo = list(things)
+    done = set()
     for thing in todo:  # which grows
         if isinstance(thing, torch.Tensor):
             tensors.append(thing)
@@ -171,47 +179,57 @@ def seen_by(*things):
             tensors.append(torch.tensor(thing))
         elif thing is None or isinstance(thing, bool | int | float | complex | str | np.generic):
             values.append(repr(thing))
-        elif id(thing) in done:
-            continue
-        elif isinstance(thing, dict):
-            todo += [*thing, *thing.values()]
-        elif isinstance(thing, list | tuple | range):
-            todo += thing
-        elif isinstance(thing, functools.partial):
-            todo += [thing.func, thing.args, thing.keywords]
-        elif inspect.ismethod(thing):
-            todo.append(thing.__func__)
-        elif inspect.isbuiltin(thing) or inspect.isclass(thing):
-            values.append(thing.__qualname__)
-        elif inspect.isfunction(thing):
-            values.append(thing.__qualname__)
-            found = inspect.getclosurevars(thing)
-            todo += [thing.__defaults__, thing.__kwdefaults__, found.nonlocals]
-            if any(
-                thing.__globals__ is space for space in spaces
-            ):  # the library's code is known as a whole
-                values += _bytecode(thing.__code__)
-                todo.append(found.globals)
-        done.add(id(thing))
+        elif id(thing) not in done:
+            done.add(id(thing))
+            told, parts = _opened(thing, namespaces)
+            values += told
+            todo += parts
     return values, tensors
 
 
+def _opened(thing, namespaces):
+    """(name and code of a function or class, what it or a container refers to)."""
+    if isinstance(thing, dict):
+        return [], [*thing, *thing.values()]
+    if isinstance(thing, list | tuple | range):
+        return [], thing
+    if isinstance(thing, functools.partial):
+        return [], [thing.func, thing.args, thing.keywords]
+    if inspect.ismethod(thing):
+        return [], [thing.__func__]
+    if inspect.isbuiltin(thing) or inspect.isclass(thing):
+        return [thing.__qualname__], []
+    if not inspect.isfunction(thing):
+        return [], []
+    found = inspect.getclosurevars(thing)
+    told = [thing.__qualname__]
+    parts = [thing.__defaults__, thing.__kwdefaults__, found.nonlocals]
+    if any(thing.__globals__ is namespace for namespace in namespaces):
+        told += _bytecode(thing.__code__)
+        parts.append(found.globals)
+    return told, parts
+
+
 def _bytecode(code):
-    inner = [part for const in code.co_consts if inspect.iscode(const) for part in _bytecode(const)]
-    plain = [const for const in code.co_consts if not inspect.iscode(const)]
-    constants = [
-        repr(sorted(const, key=repr) if isinstance(const, frozenset) else const) for const in plain
-    ]
-    return [code.co_code.hex(), *code.co_names, *constants, *inner]
+    """What a function does: instructions, names and constants, its own and inner functions'."""
+    told = [code.co_code.hex(), *code.co_names]
+    inner = []
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            inner += _bytecode(constant)
+        elif isinstance(constant, frozenset):  # which has no order
+            told.append(repr(sorted(constant, key=repr)))
+        else:
+            told.append(repr(constant))
+    return told + inner
 
 
 @contextlib.contextmanager
 def deferred_interrupts():
     """Let SIGINT and SIGTERM wait until trainings inside have ended their step and saved.
 
-    See `stop_if_asked`.
-    A second signal does not wait. In another thread than the main one nothing changes: signals go
-    to the main one.
+    They stop by `stop_if_asked`. A second signal does not wait. In another thread than the main one
+    nothing changes: signals go to the main one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -233,9 +251,6 @@ def deferred_interrupts():
 
 
 def stop_if_asked():
-    """Raise KeyboardInterrupt where an interrupt waits.
-
-    To be called between two steps, after the state is saved.
-    """
+    """Raise KeyboardInterrupt where one waits; for between two steps, after the state is saved."""
     if _stop.is_set():
         raise KeyboardInterrupt

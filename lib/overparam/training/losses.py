@@ -15,13 +15,17 @@ class Loss:
     """
 
     def __init__(self, y, scale=1.0, *, mean=False, runs_axis=False):
-        self.y, self.scale, self.mean, self.runs_axis = y, scale, mean, runs_axis
+        self.y = y
+        self.scale = scale
+        self.mean = mean
+        self.runs_axis = runs_axis
 
     def select(self, run):
         """The loss of one run (int); of all for None."""
         chosen = copy.copy(self)
         if run is not None and self.runs_axis:
-            chosen.y, chosen.runs_axis = self.y[run], False
+            chosen.y = self.y[run]
+            chosen.runs_axis = False
         return chosen
 
     def rows(self, index):
@@ -29,7 +33,8 @@ class Loss:
         chosen = copy.copy(self)
         chosen.y = self.y[:, index] if self.runs_axis else self.y[index]
         if self.mean:
-            chosen.scale = self.scale * self.y.shape[1 if self.runs_axis else 0] / len(index)
+            examples = self.y.shape[1 if self.runs_axis else 0]
+            chosen.scale = self.scale * examples / len(index)
         return chosen
 
 
@@ -53,16 +58,18 @@ class SquaredLoss(Loss):
         if form not in scales:
             raise ParameterError(f"loss form must be one of {', '.join(scales)}, not {form!r}")
         super().__init__(y, scales[form], mean=form.endswith("mean"), runs_axis=runs_axis)
-        self.form, self.limit = form, limit
+        self.form = form
+        self.limit = limit
 
     def __call__(self, u):
         residual = u - self.y
-        own = self.y.ndim - (1 if self.runs_axis else 0)
+        own = self.y.ndim - (1 if self.runs_axis else 0)  # axes of one run's outputs
         value = residual.square().sum(tuple(range(-own, 0))) * self.scale
         derivative = residual.mul_(2 * self.scale)
         if self.limit is not None:
             over = torch.where(value > self.limit, torch.nan, 0.0)
-            value, derivative = value + over, derivative.add_(over.reshape(*over.shape, *[1] * own))
+            value = value + over
+            derivative.add_(over.reshape(*over.shape, *[1] * own))
         return value, derivative
 
 
@@ -94,11 +101,10 @@ class CrossEntropyLoss(Loss):
 
 
 class ExponentialExcess(Loss):
-    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run.
+    """Sum over examples of (exp(lam |u - y|^2) - 1) / 2, per run, to all digits where it is small.
 
-    Without loss of digits where that is small.
-    It is the loss of Guo et al. 2024, eq. (137), less its minimum n / 2. y: (n, d), or (R, n, d)
-    with `runs_axis`.
+    y: (n, d), or (R, n, d) with `runs_axis`.
+    Source: Guo et al. 2024, eq. (137), less its minimum n / 2.
     """
 
     def __init__(self, y, lam, *, runs_axis=False):

@@ -10,7 +10,8 @@ import torch
 def fast_products():
     """Switch float32 products of the process to oneDNN's AVX-512 kernels, where MKL leaves these.
 
-    Says whether it did. It is for the caller of a training: no loop does it by itself.
+    Returns whether it did. The caller of a training calls it, once and before it begins, as a claim
+    does when its page opens it on the CPU: no loop of the library does so by itself.
     MKL runs AVX2 kernels on AMD processors, at under half the speed of oneDNN's AVX-512 ones. The
     setting that reaches these allows rounding to bfloat16, which processors with AMX tiles really
     do: so it is kept only where there are none and where a product agrees with float64 to float32
@@ -22,7 +23,8 @@ def fast_products():
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(512, 512, generator=generator) for _ in range(2))
     exact = a.double() @ b.double()
-    if ((a @ b).double() - exact).norm() / exact.norm() < 2e-6:
+    error = (a @ b).double() - exact
+    if error.norm() / exact.norm() < 2e-6:
         return True
     torch.backends.mkldnn.matmul.fp32_precision = "none"
     return False
