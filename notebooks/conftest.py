@@ -15,6 +15,7 @@ NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
 VERDICT = re.compile(r"^\*\*(Verdict|Where measured):\*\*.*$", re.MULTILINE)
 OUTCOME = re.compile(r"[^|\n]*\|$", re.MULTILINE)  # the last column of a table
+PICTURE = re.compile(r'src="data:[^"]*"')  # of a slider; pictures are not compared
 INTERVAL = re.compile(
     r" \([^()|]*\)(?= \|)"
 )  # behind a measured value: both ends, or that there is none
@@ -39,6 +40,7 @@ class Output(str):
 
 def _parts(text):
     """Words and numbers in turn, without intervals and without what hangs on them."""
+    text = PICTURE.sub("", text)
     if re.match(
         r"[\w-]+  \[smoke\]  [A-Z]", text
     ):  # a report for a terminal: its Markdown is compared

@@ -26,7 +26,7 @@ from overparam import memory, settings
 from overparam.errors import ParameterError
 from overparam.training import fast_products
 
-from . import files, fingerprints, paths, records, registry, render, rule
+from . import files, fingerprints, paths, records, registry, render, rule, sliders
 from . import run as runs
 from .errors import ClaimError
 from .parameters import validated
@@ -173,6 +173,30 @@ class Claim:
             _show(picture, {"image/png": size, "overparam": {"figure": f"{name}.png"}})
             _shown.add(fig)
         plt.close(fig)
+
+    def slider(self, draw, values, name, label, start=0):
+        """Show the figures draw(value) under a slider over the values, beside a static figure.
+
+        name: what is moved, such as "Step size"; label: value -> the text of that position; start:
+        the number of the value that is shown first. All figures have one size. The notebook holds
+        the pictures, and the record has none of them.
+        Raises ClaimError where there are fewer than two values.
+        """
+        import matplotlib.pyplot as plt
+
+        values = list(values)
+        if len(values) < 2:
+            raise ClaimError(f"{self.id}: a slider goes through two values at least")
+        frames, labels = [], []
+        for value in values:
+            fig = draw(value)
+            frames.append(sliders.frame(fig))
+            labels.append(label(value))
+            width = round(100 * fig.get_figwidth())
+            plt.close(fig)
+        shown = sliders.document(name, frames, labels, start, width)
+        told = f"{name}: {'; '.join(labels)}"
+        _show({"text/html": shown, "text/plain": told}, {"ledger": {"slider": name}})
 
     def say(self, text):
         """Show Markdown on the page, and add its paragraphs to what the record says."""

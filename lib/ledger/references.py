@@ -7,6 +7,8 @@ import json
 
 from . import files, render
 
+IN_SHORT = "**In short.**"  # begins a finding, and on a page the link to where it stands
+
 
 def text(notebook):
     """A notebook as it is stored."""
@@ -14,13 +16,11 @@ def text(notebook):
 
 
 def composed(executed, page, claims):
-    """An executed notebook with the page's present prose, each claim's finding.
-
-    And today's words for its checks.
+    """An executed notebook with the page's present prose, its findings, and today's checks.
 
     executed, page: notebooks as of json.loads; claims: (Claim, record, finding) of those that the
     run serves. Where the page has another number of code cells today, its prose no longer fits, and
-    only findings and checks are renewed.
+    only findings and the words of checks are renewed.
     """
     ran = [_with_words(cell, claims) for cell in executed["cells"]]
     injected = [cell for cell in ran if "injected-parameters" in _tags(cell)]
@@ -29,26 +29,31 @@ def composed(executed, page, claims):
         for cell in ran
         if cell["cell_type"] == "code" and "injected-parameters" not in _tags(cell)
     ]
+    cells = ran
     if len(code) == sum(cell["cell_type"] == "code" for cell in page["cells"]):
         cells = []
         for cell in page["cells"]:
             cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
             cells += injected if "parameters" in _tags(cell) else []
-    else:
-        cells = [cell for cell in ran if "finding" not in _tags(cell)]
-    found = [
-        {
-            "cell_type": "markdown",
-            "metadata": {"tags": ["finding"]},
-            "source": f"**In short.** {finding}",
-        }
-        for _, _, finding in claims
-    ]
-    cells = [cells[0], *found, *cells[1:]]
+    opening = _with_findings("".join(cells[0]["source"]), [found for _, _, found in claims])
+    cells = [{**cells[0], "source": opening}, *cells[1:]]
     cells = [
         {**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)
     ]  # those of the two had ids of their own
     return {**executed, "cells": cells}
+
+
+def _with_findings(opening, found):
+    """A page's first cell with findings where it has a link to its executed notebook.
+
+    Where it has none they follow title and source.
+    """
+    paragraphs = opening.split("\n\n")
+    links = [i for i, text in enumerate(paragraphs) if text.startswith(IN_SHORT)]
+    place = links[0] if links else 2
+    kept = [text for text in paragraphs if not text.startswith(IN_SHORT)]
+    kept[place:place] = [f"{IN_SHORT} {text}" for text in found]
+    return "\n\n".join(kept)
 
 
 def _tags(cell):

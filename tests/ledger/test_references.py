@@ -32,8 +32,7 @@ def sources(notebook):
 def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
     picture, report = read(kept)["cells"][-1]["outputs"]
     assert sources(read(kept)) == [
-        "# A toy",
-        "**In short.** It is 0.5.",
+        "# A toy\n\n**In short.** It is 0.5.",
         toy.parameters,
         "claim.report()",
     ]
@@ -44,15 +43,15 @@ def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
         f"{toy.id}/result.json",
     }
     assert not runner.refresh(toy.id, "smoke")
-    toy.write("# A better title", toy.parameters, "claim.report()  # why")
+    linked = "# A better title\n\n**In short.** A link.\n\n**Claim.** More."
+    toy.write(linked, toy.parameters, "claim.report()  # why")
     toy.register(
         toy.registered.replace("The value is at most 1", "It is small")
         + FINDING.replace("It is", "We see")
     )
     assert runner.refresh(toy.id, "smoke")
     assert sources(read(kept)) == [
-        "# A better title",
-        "**In short.** We see 0.5.",
+        "# A better title\n\n**In short.** We see 0.5.\n\n**Claim.** More.",
         toy.parameters,
         "claim.report()",
     ]

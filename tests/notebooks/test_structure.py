@@ -11,7 +11,8 @@ import pytest
 
 from ledger import records, registry, rule
 from ledger.parameters import notebook_parameters
-from ledger.paths import NOTEBOOKS
+from ledger.paths import FIGURES, NOTEBOOKS
+from ledger.site import records as entries
 
 PAGES = {
     str(path.relative_to(NOTEBOOKS).with_suffix("")): path
@@ -19,6 +20,7 @@ PAGES = {
 }
 EXPLORERS = {path.stem: path for path in NOTEBOOKS.glob("*.ipynb")}  # notebooks that judge no claim
 CLAIMS = registry.registry()
+ENTRIES = entries.load(FIGURES)
 RUNS = sorted({claim.page.id for claim in CLAIMS.values()})
 WIDEST = 88  # characters that a page shows of a line of code
 LONGEST = 90  # characters of a title
@@ -75,6 +77,19 @@ def test_cell_order(path):
     if own in CLAIMS:
         assert f'claim = Claim("{own}", globals())' in source(code(path)[1])
     assert last.rstrip().endswith(".report()")
+
+
+@each_page
+def test_a_page_links_to_the_executed_notebook_that_opens_with_its_finding(path):
+    """The one of the record that counts, if there is any."""
+    (link,) = re.findall(
+        r"^\*\*In short\.\*\* \[The executed notebook\]\((\S+)\)",
+        source(cells(path)[0]),
+        re.MULTILINE,
+    )
+    counting = [entry.best for entry in ENTRIES if entry.claim.page.notebook == path and entry.best]
+    executed = {version.path for version in counting if version.record}
+    assert (path.parent / link).resolve() in executed or not executed
 
 
 @each_page

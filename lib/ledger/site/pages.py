@@ -12,7 +12,7 @@ import types
 
 import jinja2
 
-from .. import findings, parameters, paths, registry, render, rule, show
+from .. import findings, parameters, paths, references, registry, render, rule, show
 from ..markup import inert, plain, raw, typeset, with_formulas
 from . import errata, quotes
 
@@ -79,15 +79,14 @@ def claim_page(env, entry, version, paper):
         f"```{{title}} {told}\n```\n\n# {with_formulas(claim.title)}\n\n{head}\n\n## The notebook"
     )
     foot = f"{from_library(notebook)}\n\n## Record\n\n{foot}"
-    cells = [
-        _own_cell(cell, plain(claim.title))
-        for cell in notebook["cells"]
-        if "finding" not in _tags(cell)
-    ]
+    cells = [_own_cell(cell, plain(claim.title)) for cell in notebook["cells"]]
     prose = [cell for cell in cells if cell["cell_type"] == "markdown"]
     for cell in prose:
         cell["source"] = _NOTEBOOK.sub(lambda found: _target(found, claim.paper), cell["source"])
-    prose[0]["source"] = re.sub(r"\A# .*", "", prose[0]["source"])  # the title is that of the page
+    paragraphs = prose[0]["source"].split("\n\n")  # title and finding are those of the page
+    prose[0]["source"] = "\n\n".join(
+        text for text in paragraphs if not text.startswith(("# ", references.IN_SHORT))
+    )
     cells = [_markdown("head", head), *cells, _markdown("foot", foot)]
     return _page(notebook, cells, {} if version is entry.best else {"orphan": True})
 
@@ -213,13 +212,13 @@ def _own_cell(cell, title, tags=()):
 def _shown(output):
     if "data" not in output:
         return output
-    data = {kind: value for kind, value in output["data"].items() if kind in _OUTPUTS}
+    ours = output["metadata"].get("ledger", {})
+    kinds = ("text/html",) if "slider" in ours else _OUTPUTS
+    data = {kind: value for kind, value in output["data"].items() if kind in kinds}
     if "text/markdown" in data:
         text = inert("".join(data["text/markdown"]))
-        reported = "report" in output["metadata"].get(
-            "ledger", {}
-        )  # then its table is at the head of the page
-        data["text/markdown"] = text.partition("\n\n")[0] if reported else text
+        # the table of a report is at the head of the page
+        data["text/markdown"] = text.partition("\n\n")[0] if "report" in ours else text
     return {**output, "data": data}
 
 
