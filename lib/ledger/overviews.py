@@ -10,7 +10,10 @@ from .site import quotes
 from .site import records as entries
 
 NOTE = "<!-- Written by `overparam refresh`; the text comes from site/papers/{paper}.md. -->"
-TOTALS = re.compile(r"(?<=by `overparam refresh` -->\n).*?(?=<!-- end of totals -->)", re.DOTALL)
+TOTALS = re.compile(  # in the project's README; it names the claims that the table links to
+    r"(<!-- written by `overparam refresh`, with links to: ([^>]*) -->\n).*?(<!-- end -->)",
+    re.DOTALL,
+)
 PICTURE = 260  # pixels across
 LEGEND = """## All claims
 
@@ -47,37 +50,41 @@ def texts():
         for paper, own in papers.items()
     }
     readme = paths.ROOT / "README.md"
-    totals = f"\n{_totals(papers)}\n\n"
-    made[readme] = TOTALS.sub(lambda _: totals, readme.read_text(encoding="utf-8"))
+    made[readme] = TOTALS.sub(
+        lambda found: f"{found[1]}\n{_totals(papers, found[2].split())}\n\n{found[3]}",
+        readme.read_text(encoding="utf-8"),
+    )
     return made
 
 
-def _totals(papers):
-    """A table: for each paper how many experiments and theorems have which verdict."""
+def _totals(papers, linked):
+    """A table: for each paper how many experiments and theorems have which verdict.
+
+    papers: {key: entries}; linked: ids of claims whose titles lead to their executed notebooks.
+    """
     lines = [
         "| paper | experiments | theorems, where measured | theorems, as printed | our own claims |"
     ]
     lines.append("|---|---|---|---|---|")
     for paper, own in papers.items():
-        verdicts = {
-            kind: [entry.verdict for entry in own if entry.claim.kind == kind]
-            for kind in show.KINDS
-        }
-        counted = {
-            kind: show.counted(words, show.COLOURS) or "–" for kind, words in verdicts.items()
-        }
+        cells = {"paper": f"[{show.about_paper(paper)[0]}](notebooks/{paper}/README.md)"}
+        for kind in show.KINDS:
+            entries_of_kind = [entry for entry in own if entry.claim.kind == kind]
+            counted = show.counted([entry.verdict for entry in entries_of_kind], show.COLOURS)
+            titles = [_title(entry) for entry in entries_of_kind if entry.claim.id in linked]
+            cells[kind] = "<br>".join([counted or "–", *titles])
         printed = [entry.claim.printed for entry in own if entry.claim.printed]
-        cells = [
-            f"[{show.about_paper(paper)[0]}](notebooks/{paper}/README.md)",
-            counted["experiment"],
-        ]
-        cells += [
-            counted["theorem"],
-            show.counted(printed, registry.PRINTED) or "–",
-            counted["ours"],
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        cells["printed"] = show.counted(printed, registry.PRINTED) or "–"
+        order = ("paper", "experiment", "theorem", "printed", "ours")
+        lines.append(f"| {' | '.join(cells[name] for name in order)} |")
     return "\n".join(lines)
+
+
+def _title(entry):
+    """A claim's title as a link to its executed notebook from the project's README."""
+    version = entry.best
+    place = version.path.relative_to(paths.ROOT).as_posix()
+    return f"[{_cell(entry.claim.title)}]({place}): *{entry.verdict}*"
 
 
 def _overview(paper, own, quoted):

@@ -105,8 +105,9 @@ def frozen(claim, record):
     then = registry.frozen(claim.paper)
     own = then.get(claim.slug)
     if own is None:
+        seen = ", with draws that had been seen during development"
         return (
-            "Run before the checks were frozen, with draws that had been seen during development."
+            f"Run before the checks were frozen{seen if 'n_seeds' in record['parameters'] else ''}."
         )
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""

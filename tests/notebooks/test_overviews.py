@@ -30,5 +30,6 @@ def test_the_totals_count_each_claim_once():
     for row in TEXTS[paths.ROOT / "README.md"].splitlines():
         if row.startswith("| ["):
             _, _, experiments, theorems, _, ours, _ = row.split("|")
-            counted += sum(map(int, re.findall(r"\d+", experiments + theorems + ours)))
+            for cell in (experiments, theorems, ours):
+                counted += sum(map(int, re.findall(r"\d+", cell.partition("<br>")[0])))
     assert counted == len(registry.registry())

@@ -78,8 +78,7 @@ class SurrogateError(LogisticLoss):
 class PaperNet:
     """The net of one paper. q: its tangent kernel grows like m^q; flat: outputs are (..., n).
 
-    name: its authors and a word; curvature(n): the largest second derivative of the paper's loss of
-    n examples with respect to an output.
+    name: its authors and a word.
     runs(x, m, L, seeds, held_out=None, **options) gives nets of width m and depth L for inputs x
     (n, p), in their dtype and on their device, one for each seed. held_out: other inputs (n', p),
     at which `outputs_at` will be asked for; options: further ones of the net's class.
@@ -107,6 +106,7 @@ class PaperNet:
         return SquaredLoss(self.targets(y), self.form)
 
     def curvature(self, n):
+        """The largest second derivative of the loss of n examples with respect to an output."""
         return 2.0 if self.form == "sum" else 1.0
 
     def stable_step(self, problem, L):
