@@ -73,14 +73,28 @@ def drawn(fig):
             boxes.append(
                 [max(0, round(edge)) for edge in (left, height - upper, right, height - lower)]
             )
-    return compact_png(content.getvalue()), boxes
+    return compact_png(content.getvalue(), words(fig)), boxes
 
 
-def compact_png(content):
-    """The same picture in 256 colours."""
+def words(fig):
+    """All that is written in a figure, a line each, without repetitions.
+
+    Titles, names and numbers of axes, legends and notes.
+    """
+    from matplotlib.text import Text
+
+    texts = [text.get_text().strip() for text in fig.findobj(Text) if text.get_visible()]
+    return "\n".join(dict.fromkeys(filter(None, texts)))
+
+
+def compact_png(content, description=None):
+    """The same picture in 256 colours; the description travels with it as text of the file."""
     from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
 
-    small = io.BytesIO()
+    small, info = io.BytesIO(), PngInfo()
+    if description:
+        info.add_itxt("Description", description)
     picture = Image.open(io.BytesIO(content)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    picture.save(small, "PNG", optimize=True)
+    picture.save(small, "PNG", optimize=True, pnginfo=info)
     return small.getvalue()
