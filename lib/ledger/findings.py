@@ -8,6 +8,7 @@ import pandas as pd
 
 from .errors import ClaimError
 
+INTERVALS = "(Numbers behind ± are 95 % intervals over the draws.)"
 ROUNDING = 1e-12  # what rounding leaves of zero differs between machines
 
 
@@ -112,7 +113,8 @@ def finding(claim, record, folder):
         raise ClaimError(
             f"{file.parent.name}/{file.name}, {claim.id}, finding.text: {reason}"
         ) from error
-    return " ".join(filled.split())
+    told = " ".join(filled.split())
+    return f"{told} {INTERVALS}" if "±" in told else told
 
 
 def generated(record):

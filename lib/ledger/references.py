@@ -35,12 +35,18 @@ def composed(executed, page, claims):
         for cell in page["cells"]:
             cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
             cells += injected if "parameters" in _tags(cell) else []
-    opening = _with_findings("".join(cells[0]["source"]), [found for _, _, found in claims])
+    told = [_in_short(record, found) for _, record, found in claims]
+    opening = _with_findings("".join(cells[0]["source"]), told)
     cells = [{**cells[0], "source": opening}, *cells[1:]]
     cells = [
         {**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)
     ]  # those of the two had ids of their own
     return {**executed, "cells": cells}
+
+
+def _in_short(record, found):
+    """A finding with the verdict behind it."""
+    return f"{IN_SHORT} {found} *Verdict at {render.size(record)} size: {record['verdict']}.*"
 
 
 def _with_findings(opening, found):
@@ -52,7 +58,7 @@ def _with_findings(opening, found):
     links = [i for i, text in enumerate(paragraphs) if text.startswith(IN_SHORT)]
     place = links[0] if links else 2
     kept = [text for text in paragraphs if not text.startswith(IN_SHORT)]
-    kept[place:place] = [f"{IN_SHORT} {text}" for text in found]
+    kept[place:place] = found
     return "\n\n".join(kept)
 
 

@@ -19,7 +19,7 @@ from .parameters import near, notebook_parameters, validated
 from .rule import SIZES, VERDICTS, Check
 
 PRINTED = {  # whether a theorem follows as it is printed
-    "stands": "follows as printed",
+    "stands": "we found no error in the statement or in its proof",
     "typo": "follows, but for a misprint",
     "constant": "follows with another constant",
     "exponent": "follows with another exponent",

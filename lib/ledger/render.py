@@ -106,9 +106,8 @@ def frozen(claim, record):
     own = then.get(claim.slug)
     if own is None:
         seen = ", with draws that had been seen during development"
-        return (
-            f"Run before the checks were frozen{seen if 'n_seeds' in record['parameters'] else ''}."
-        )
+        drawn = "n_seeds" in record["parameters"]
+        return f"Preliminary: run before the checks were frozen{seen if drawn else ''}."
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
     seed = own["seeds"].get(size(record))

@@ -32,7 +32,7 @@ def sources(notebook):
 def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
     picture, report = read(kept)["cells"][-1]["outputs"]
     assert sources(read(kept)) == [
-        "# A toy\n\n**In short.** It is 0.5.",
+        "# A toy\n\n**In short.** It is 0.5. *Verdict at smoke size: holds.*",
         toy.parameters,
         "claim.report()",
     ]
@@ -51,7 +51,8 @@ def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
     )
     assert runner.refresh(toy.id, "smoke")
     assert sources(read(kept)) == [
-        "# A better title\n\n**In short.** We see 0.5.\n\n**Claim.** More.",
+        "# A better title\n\n**In short.** We see 0.5. *Verdict at smoke size: holds.*\n\n"
+        "**Claim.** More.",
         toy.parameters,
         "claim.report()",
     ]
