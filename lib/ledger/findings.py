@@ -8,7 +8,7 @@ import pandas as pd
 
 from .errors import ClaimError
 
-INTERVALS = "(Numbers behind ± are 95 % intervals over the draws.)"
+INTERVALS = "Numbers behind ± are 95 % intervals over the draws."
 ROUNDING = 1e-12  # what rounding leaves of zero differs between machines
 
 

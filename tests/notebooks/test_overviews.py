@@ -33,3 +33,13 @@ def test_the_totals_count_each_claim_once():
             for cell in (experiments, theorems, ours):
                 counted += sum(map(int, re.findall(r"\d+", cell.partition("<br>")[0])))
     assert counted == len(registry.registry())
+
+
+def test_the_readme_types_no_number_of_a_finding():
+    """All that was measured stands in the generated table, or in the pages that it links to."""
+    readme = TEXTS[paths.ROOT / "README.md"]
+    found = readme[readme.index("## What was found") : readme.index("## Read, doubt, rerun")]
+    written = overviews.TOTALS.sub("", found)
+    assert written != found
+    named = re.sub(r"et al\. \d{4}|ResNet-110|VGG19|slope −1|\]\([^)]*\)", "", written)
+    assert re.findall(r"\d+", named) == []
