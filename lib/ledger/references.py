@@ -35,7 +35,7 @@ def composed(executed, page, claims):
         for cell in page["cells"]:
             cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
             cells += injected if "parameters" in _tags(cell) else []
-    told = [_in_short(record, found) for _, record, found in claims]
+    told = [_in_short(claim, record, found) for claim, record, found in claims]
     opening = _with_findings("".join(cells[0]["source"]), told)
     cells = [{**cells[0], "source": opening}, *cells[1:]]
     cells = [
@@ -44,9 +44,12 @@ def composed(executed, page, claims):
     return {**executed, "cells": cells}
 
 
-def _in_short(record, found):
-    """A finding with the verdict behind it."""
-    return f"{IN_SHORT} {found} *Verdict at {render.size(record)} size: {record['verdict']}.*"
+def _in_short(claim, record, found):
+    """A finding with the verdict behind it, and whether this is preliminary."""
+    size, verdict = render.size(record), record["verdict"]
+    if size != "smoke" and render.frozen(claim, record).startswith(render.PRELIMINARY):
+        verdict += " (preliminary)"
+    return f"{IN_SHORT} {found} *Verdict at {size} size: {verdict}.*"
 
 
 def _with_findings(opening, found):

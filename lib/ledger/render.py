@@ -6,6 +6,7 @@ import re
 from . import findings, registry, rule
 
 _WORDS = {"<": "below {}", "<=": "at most {}", ">": "above {}", ">=": "at least {}", "==": "{}"}
+PRELIMINARY = "Preliminary"
 _MARKS = {"holds": "✓", "fails": "✗"}
 
 
@@ -107,7 +108,7 @@ def frozen(claim, record):
     if own is None:
         seen = ", with draws that had been seen during development"
         drawn = "n_seeds" in record["parameters"]
-        return f"Preliminary: run before the checks were frozen{seen if drawn else ''}."
+        return f"{PRELIMINARY}: run before the checks were frozen{seen if drawn else ''}."
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
     seed = own["seeds"].get(size(record))
