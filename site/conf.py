@@ -45,10 +45,7 @@ mathjax4_config = {"chtml": {"scale": 0.92}, "loader": {"load": ["ui/safe"]}}
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"  # formulas of what a notebook says, too
 nb_merge_streams = True
-nb_mime_priority_overrides = [
-    ("html", "application/vnd.jupyter.widget-view+json", None),
-    ("html", "text/html", None),
-]
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 about = (
     "Five theory papers on overparameterized neural networks, recomputed: claims, "
     "experiments, verdicts"
