@@ -104,6 +104,8 @@ def test_every_link_picture_and_download_is_there_and_every_page_is_small(built,
             url = urlsplit(address)
             if url.scheme in ("http", "https") and tag.name == "a":
                 continue
+            if url.scheme == "data" and tag.find_parent(class_="slider"):
+                continue
             target = (built / name).parent / unquote(url.path) if url.path else built / name
             inside = str(target.resolve().relative_to(built.resolve())) if not url.scheme else ""
             lost = "=" not in url.fragment and url.fragment not in {

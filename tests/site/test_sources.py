@@ -122,13 +122,10 @@ def test_below_is_the_executed_notebook_without_its_title_its_finding_and_its_ta
     folder = copied()
     executed = json.loads((folder / "notebook.ipynb").read_text())["cells"]
     shown = cells(of(figures))[1:-1]
-    assert (
-        len(shown)
-        == sum("finding" not in cell["metadata"].get("tags", []) for cell in executed)
-        < len(executed)
-    )
-    assert not shown[0]["source"].startswith("#")
-    assert "".join(executed[0]["source"]).endswith(shown[0]["source"])
+    assert len(shown) == len(executed)
+    title, source, finding, *rest = "".join(executed[0]["source"]).split("\n\n")
+    assert (title[:2], finding.startswith("**In short.** ")) == ("# ", True)
+    assert shown[0]["source"] == "\n\n".join([source, *rest])
     texts = [
         output["data"]["text/markdown"]
         for cell in shown
