@@ -1,11 +1,12 @@
 """`notebooks/<paper>/README.md`.
 
-A paper's overview, and all its claims with figure, finding and verdict.
+A paper's overview with the picture of its argument, and all its claims with figure, finding and
+verdict.
 """
 
 import re
 
-from . import files, findings, paths, registry, show
+from . import arguments, files, findings, paths, registry, show
 from .site import quotes
 from .site import records as entries
 
@@ -49,6 +50,11 @@ def texts():
         paths.NOTEBOOKS / paper / "README.md": _overview(paper, own, quoted)
         for paper, own in papers.items()
     }
+    for paper, own in papers.items():
+        if arguments.steps(paper):
+            verdicts = {entry.claim.id: entry.verdict for entry in own}
+            picture = arguments.drawn(paper, verdicts)
+            made[paths.NOTEBOOKS / paper / "argument.svg"] = picture
     readme = paths.ROOT / "README.md"
     made[readme] = TOTALS.sub(
         lambda found: f"{found[1]}\n{_totals(papers, found[2].split())}\n\n{found[3]}",
@@ -152,6 +158,10 @@ class _Quotes(quotes.Quotes):
         """Words that lead to a claim's page."""
         notebook = registry.claim(claim).page.notebook
         return f"[{words}](../{notebook.parent.name}/{notebook.name})"
+
+    def argument(self, paper):
+        """The picture of a paper's argument, which stands beside its overview."""
+        return "![The argument of the paper, step by step, with verdicts](argument.svg)"
 
     def picture(self, claim, name, description, panel=None):
         """A figure that leads to the executed notebook; always all its panels."""

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from overparam.errors import OverparamError
 
-from .. import findings, paths, show
+from .. import arguments, findings, paths, show
 from ..markup import raw
 from ..show import NOT_RUN
 from . import errata
@@ -101,6 +101,15 @@ class Quotes:
         """Words that lead to a claim's page."""
         entry = self._entries[claim]
         return f"[{words}](/{entry.page()})" if entry.best else words
+
+    def argument(self, paper):
+        """The picture of a paper's argument; its verdicts lead to the pages of their claims."""
+        verdicts = {claim: entry.verdict for claim, entry in self._entries.items()}
+
+        def address(claim):
+            return f"{self._home}{self._entries[claim].page()}.html"
+
+        return raw(arguments.drawn(paper, verdicts, address))
 
     def picture(self, claim, name, description, panel=None):
         """A figure that leads to its page; panel: which of its panels is shown alone, from 1."""
