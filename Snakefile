@@ -8,7 +8,7 @@
 
 import sys
 
-from ledger import paths, records, registry
+from ledger import batch, paths, records, registry
 
 PROFILE = config.get("profile", "smoke")
 STEMS = [stem for stem in config.get("claims", "").split(",") if stem]
@@ -19,11 +19,8 @@ def declared(name, default):
     return lambda wildcards: registry.size_of(wildcards.stem, wildcards.profile).resources.get(name, default)
 
 
-# What a notebook declares is its tensors. On a GPU these are not in the memory of the machine, but copies of them are:
-# data on their way, checkpoints. The rest is for the processes themselves, of which CUDA makes large ones.
 def machine_memory(wildcards):
-    tensors = declared("memory_mb", 4000)(wildcards)
-    return 8000 + tensors // 2 if declared("gpu", 0)(wildcards) else 2000 + tensors
+    return batch.machine_memory(registry.size_of(wildcards.stem, wildcards.profile).resources)
 
 
 rule all:

@@ -35,6 +35,7 @@ from .values import finite, measured, prepared, significant, tidy
 LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 _shown = weakref.WeakSet()  # figures that serve several claims are shown once
+_settled = set()  # notebooks whose sources were compared with those of the run
 
 
 class Claim:
@@ -70,6 +71,8 @@ class Claim:
         self._resumed = any(any(place.rglob("*.safetensors")) for place in saved)
         self.device, self.seeds = prepared(self.parameters)
         self._prepare_library()
+        by_hand = self._run.fingerprint is None
+        self._revision = fingerprints.git_revision() if by_hand else self._run.revision
         self._started = time.perf_counter()
         self._checks, self._metrics, self._series, self._files, self._figures = {}, {}, {}, {}, {}
         self._data, self._said, self._unmet, self._conditions = [], [], [], None
@@ -79,7 +82,10 @@ class Claim:
         of float32 products, and see that memory suffices.
         """
         notebook = self.spec.page.notebook
-        if self._run.sources and self._run.sources != fingerprints.settled(notebook):
+        # A later claim of the same notebook finds all modules imported.
+        first = not _settled
+        _settled.add(notebook)
+        if first and self._run.sources and self._run.sources != fingerprints.settled(notebook):
             raise ClaimError(
                 f"{self.id}: sources were written to since its run began; run it again"
             )
@@ -298,7 +304,7 @@ class Claim:
             "resumed": self._resumed,
             **self._machine(),
             "versions": fingerprints.versions(),
-            "git": fingerprints.git_revision(),
+            "git": self._revision,
             "fingerprint": self._run.fingerprint,
         }
         self._write(record)

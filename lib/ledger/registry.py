@@ -5,6 +5,7 @@
 
 import datetime
 import hashlib
+import json
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, fields
@@ -127,7 +128,7 @@ def registry():
     """
     claims = {}
     for file in sorted(paths.NOTEBOOKS.glob("*/*.toml")):
-        if file.name == FROZEN:
+        if file.name == FROZEN or file.name.startswith("."):
             continue
         tables = _read(file)
         try:
@@ -318,20 +319,28 @@ def changed(parameters, reference):
 
     Any device will do.
     """
-    names = [name for name in reference if name != "device" and parameters[name] != reference[name]]
+    names = [
+        name
+        for name in reference
+        if name != "device" and json.dumps(parameters[name]) != json.dumps(reference[name])
+    ]
     return {name: [reference[name], parameters[name]] for name in names}
 
 
 def folder(size, changes):
     """Where a record goes below `figures/`: to its size.
 
-    With changed parameters to `custom/smoke,n=60`, say.
+    With changed parameters to `custom/smoke,n=60`, say; where a value is no plain word, to a folder
+    with a digest of all values.
     """
     if not changes:
         return size
-    text = ",".join([size, *(f"{name}={value}" for name, (_, value) in changes.items())])
-    if not re.fullmatch(r"[\w.,=+-]{1,100}", text, re.ASCII):
-        text = f"{size},{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    values = {name: str(value) for name, (_, value) in changes.items()}
+    text = ",".join([size, *(f"{name}={value}" for name, value in values.items())])
+    plain = all(re.fullmatch(r"[\w.+-]+", value, re.ASCII) for value in values.values())
+    if not plain or len(text) > 100:
+        exact = json.dumps([size, changes], sort_keys=True)
+        text = f"{size},{hashlib.sha256(exact.encode()).hexdigest()[:12]}"
     return f"custom/{text}"
 
 

@@ -47,7 +47,7 @@ def run(claim_id, size, overrides=None, threads=None):
     within_limits()
     writable(paths.FIGURES / folder)
     writable(log.parent)
-    with _turn(log) as waited:
+    with _turn(claim.page.id, paths.FIGURES / folder) as waited:
         registry.registry.cache_clear()  # the sources may have changed in the meantime
         fingerprints.refresh()
         sources = fingerprints.state(claim.page.notebook)
@@ -57,6 +57,7 @@ def run(claim_id, size, overrides=None, threads=None):
             told = {
                 "fingerprint": records.fingerprint(claim_id, size, overrides),
                 "sources": sources,
+                "revision": fingerprints.git_revision(),
             }
             _run(claim.page, parameters, folder, log, threads, told)
     return records.load(claim_id, folder)
@@ -99,15 +100,18 @@ def _run(page, parameters, folder, log, threads, told):
 
 
 @contextlib.contextmanager
-def _turn(log):
-    """Alone with a notebook's files; says whether another run of it had to end first."""
-    with open(log.with_suffix(".lock"), "w") as file:
+def _turn(name, folder):
+    """Alone with a notebook's files in a folder; says whether another run had to end first.
+
+    The lock lies beside what it protects, which several checkouts may share.
+    """
+    with open(folder / f".{name}.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             waited = False
         except BlockingIOError:
             print(
-                f"{log.stem} is being run already; waiting for the end of that run",
+                f"{name} is being run already; waiting for the end of that run",
                 file=sys.stderr,
                 flush=True,
             )
@@ -220,11 +224,17 @@ def renew_outputs(page_id):
     notebook = registry.claim(page_id).page.notebook
     log = paths.LOGS / "outputs" / f"{page_id}.ipynb"
     writable(log.parent)
-    with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
+    turn = _turn(page_id, log.parent)
+    with tempfile.TemporaryDirectory() as nowhere, turn, _attempt(log) as partial:
+        before = notebook.read_bytes()
         executed = _executed(
             notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere)
         )
         del executed["metadata"]["papermill"]
+        if notebook.read_bytes() != before:
+            raise RunFailed(
+                f"{page_id}: the notebook was saved during its run, and is left as it is"
+            )
         files.write_atomically(notebook, references.text(executed).encode())
 
 
@@ -265,6 +275,7 @@ def _executed(notebook, parameters, partial, log, threads, this):
     )
     # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
     os.environ.update(this.variables() | counts, OMP_WAIT_POLICY="PASSIVE")
+    os.environ["PYTHONHASHSEED"] = "0"  # the order of sets is that of every run
     # After an interrupt these say, late, that a cell was left behind and its kernel died: we have
     # told why it stops.
     logging.getLogger("asyncio").disabled = logging.getLogger("papermill").disabled = True
@@ -277,7 +288,7 @@ def _executed(notebook, parameters, partial, log, threads, this):
                 parameters,
                 kernel_name="python3",
                 language="python",
-                cwd=notebook.parent,
+                cwd=place / "empty",
                 progress_bar=sys.stderr.isatty(),
                 config=Config({"KernelManager": _kernel(place)}),
                 extra_arguments=[
@@ -321,13 +332,14 @@ def _portable(notebook):
 def _kernel(place):
     """The settings of a kernel that lives in a folder of its own.
 
-    It is this interpreter, whatever others are called like it, and imports nothing from its working
-    folder. The default folders lie in the user's home, which may be read-only, or hold start-up
-    files and styles.
+    It is this interpreter, whatever others are called like it. Its working folder is empty, so that
+    neither modules nor styles nor data come from there. The default folders lie in the user's home,
+    which may be read-only, or hold start-up files and styles.
     """
+    (place / "empty").mkdir()
     (place / "kernels" / "python3").mkdir(parents=True)
-    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    start.append("--InteractiveShellApp.ignore_cwd=True")
+    start = [sys.executable, "-P", str(Path(__file__).with_name("kernel.py"))]
+    start += ["-f", "{connection_file}"]
     kernel = {"argv": start, "display_name": "", "language": "python"}
     (place / "kernels" / "python3" / "kernel.json").write_text(json.dumps(kernel))
     (place / "matplotlibrc").touch()
