@@ -273,12 +273,7 @@ class Claim:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
         rows = [self._checks[name] for name in asked if name in self._checks]
         if self._changed:
-            reference = {}
-            with contextlib.suppress(ClaimError):  # an unreadable record costs no run
-                stored = records.load(self.id, self.profile, Path(self._run.references)) or {
-                    "checks": []
-                }
-                reference = {row["name"]: row["value"] for row in stored["checks"]}
+            reference = self._reference()
             rows = [row | {"reference": reference.get(row["name"])} for row in rows]
         outcomes = [] if self._unmet else [row["outcome"] for row in rows]
         record = {
@@ -318,6 +313,18 @@ class Claim:
         }
         _show(shown, {"ledger": {"report": self.id}})
 
+    def _reference(self):
+        """{check: value} of the record that a changed run is compared with.
+
+        Empty where it was made from other sources than the present ones, or is unreadable.
+        """
+        with contextlib.suppress(ClaimError):
+            stored = records.load(self.id, self.profile, Path(self._run.references))
+            present = records.fingerprint(self.id, self.profile)
+            if stored and stored.get("fingerprint") == present:
+                return {row["name"]: row["value"] for row in stored["checks"]}
+        return {}
+
     def _machine(self):
         """The device, and the most memory that was in use on it."""
         import torch
@@ -328,7 +335,8 @@ class Claim:
             return {"peak_bytes": peak, "device": name}
         fast = torch.backends.mkldnn.matmul.fp32_precision == "bf16"
         name = f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return {
             "peak_bytes": peak,
             "device": name + (", float32 products by oneDNN" if fast else ""),

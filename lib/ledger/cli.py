@@ -375,6 +375,8 @@ def main():
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # ignored where a shell has started us in the background
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # where it cannot show all letters
     try:
         apply_environment()
         code = app(standalone_mode=False)

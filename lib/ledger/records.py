@@ -102,6 +102,13 @@ def complete(record):
         "date",
     ):
         record[name]
+    if not isinstance(record["seconds"], int | float):
+        raise TypeError(f"its seconds are {record['seconds']!r}")
+    for name in ("device", "date"):
+        if not isinstance(record[name], str):
+            raise TypeError(f"its {name} is {record[name]!r}")
+    if not isinstance(record.get("versions", {}), dict):
+        raise TypeError("its versions are no table")
     json.dumps(record, ensure_ascii=False).encode()
     return record
 

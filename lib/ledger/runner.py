@@ -23,6 +23,7 @@ NEEDED = (  # by any run; what its computations take comes on top
     (resource.RLIMIT_NOFILE, 256, "files may be open at once (ulimit -n)"),
     (resource.RLIMIT_AS, 2**31, "bytes may be addressed (ulimit -v)"),
 )
+STARTING = 300  # seconds that a kernel may take to start
 PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
 TOLD = (
     "parameters",
@@ -46,6 +47,8 @@ def run(claim_id, size, overrides=None, threads=None):
     log = paths.LOGS / folder / f"{claim.page.id}.ipynb"
     within_limits()
     writable(paths.FIGURES / folder)
+    for each in registry.served(claim.page.id):
+        writable(paths.FIGURES / folder / each.id)
     writable(log.parent)
     with _turn(claim.page.id, paths.FIGURES / folder) as waited:
         registry.registry.cache_clear()  # the sources may have changed in the meantime
@@ -174,6 +177,8 @@ def _kept(executed, page, folder, figures, outputs, finding):
     Finding(claim, record, its folder): what was found.
     """
     today = json.loads(page.notebook.read_text(encoding="utf-8"))
+    place = records.executed(page.id, folder, paths.FIGURES).parent
+    today["cells"] = references.with_links_from(today["cells"], page.notebook.parent, place)
     claims = []
     for claim in registry.served(page.id):
         if record := records.load(
@@ -189,7 +194,7 @@ def _install(staged, target):
     for file in new:
         place = target / file.relative_to(staged)
         place.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(file, place)
+        files.write_atomically(place, file.read_bytes())  # it may lie on another disk
     for folder in {file.parent for file in new}:
         files.remove_others(
             target / folder.name, [file.name for file in new if file.parent == folder]
@@ -290,6 +295,7 @@ def _executed(notebook, parameters, partial, log, threads, this):
                 language="python",
                 cwd=place / "empty",
                 progress_bar=sys.stderr.isatty(),
+                start_timeout=STARTING,
                 config=Config({"KernelManager": _kernel(place)}),
                 extra_arguments=[
                     "--log-level=50"
@@ -301,7 +307,10 @@ def _executed(notebook, parameters, partial, log, threads, this):
             f"{name}: {error.ename}: {message}\nfull traceback in {paths.relative(log)}"
         ) from error
     except RuntimeError as error:  # nbclient's
-        reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
+        told = _first_lines(str(error))
+        reason = f"the kernel died ({told}), perhaps for lack of memory"
+        if "respond" in told:
+            reason = f"the kernel did not start within {STARTING} seconds"
         raise RunFailed(
             f"{name}: {reason}\nwhat it had done is in {paths.relative(log)}"
         ) from error
