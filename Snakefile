@@ -2,7 +2,7 @@
 #
 # `overparam figures --profile laptop` is the usual way in: it hands over the notebooks whose record was made from other
 # sources than the present ones, compared by content. By hand, for all of these:
-#   snakemake --cores 2 --forcerun notebook --config profile=laptop
+#   snakemake --cores 2 --directory logs --forcerun notebook --config profile=laptop
 # Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for. On one machine without a scheduler
 # `--resources gpu=1` lets one notebook at a time have the GPU; CUDA_VISIBLE_DEVICES says which one that is.
 
@@ -25,18 +25,18 @@ def machine_memory(wildcards):
 
 rule all:
     input:
-        expand("logs/done/{profile}/{stem}", profile=PROFILE, stem=STEMS),
+        expand("done/{profile}/{stem}", profile=PROFILE, stem=STEMS),
 
 
 # The output is a mark, not the figures: Snakemake deletes the outputs of a job that fails or starts anew, and a good
 # record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: registry.claim(wildcards.stem).page.notebook.relative_to(paths.ROOT),
+        lambda wildcards: registry.claim(wildcards.stem).page.notebook,
     output:
-        touch("logs/done/{profile}/{stem}"),
+        touch("done/{profile}/{stem}"),
     log:
-        "logs/ended/{profile}/{stem}.json",
+        "ended/{profile}/{stem}.json",
     threads: declared("threads", 1)
     resources:
         gpu=declared("gpu", 0),

@@ -56,7 +56,7 @@ def run(profile, stems, cores, extra, on_event):
         "--snakefile",
         str(paths.ROOT / "Snakefile"),
         "--directory",
-        str(paths.ROOT),
+        str(paths.LOGS),
         "--keep-going",
         "--nolock",
         "--rerun-incomplete",

@@ -192,7 +192,7 @@ def _code_cells(notebook):
 
 def _code(file):
     """A module's code without comments and docstrings."""
-    return _stripped(file.read_text(encoding="utf-8"))
+    return _stripped(file.read_text(encoding="utf-8-sig"))
 
 
 @cache

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from overparam.errors import ParameterError
 
-from . import findings, paths, records, registry, render, rule
+from . import findings, fingerprints, paths, records, registry, render, rule
 from .markup import plain
 from .parameters import comments, near, notebook_parameters
 

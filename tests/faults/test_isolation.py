@@ -212,3 +212,102 @@ def test_files_of_editors_are_passed_over(sums, name):
     (sums.root / "lib" / "overparam" / "._norms.py").write_bytes(b"\x00\xff\x00")
     assert ran(sums) == 0.5
     assert current(sums)
+
+
+def test_a_broken_source_stops_no_other(sums):
+    other = "toy2020-other"
+    toy.write(sums.notebooks, other, "value = 0.25")
+    toy.write(sums.notebooks, "toy2020-torn", "value = 0.25")
+    sums.file(other).write_text("[checks.value]\nholds = ")
+    sums.file("toy2020-torn", ".ipynb").write_text('{"cells": [')
+    code, out, err = sums.run("figures")
+    assert code == 1
+    assert "toy2020/other.toml: it is not valid TOML" in err
+    assert "torn.ipynb" in err
+    assert "2 sources are broken; the other notebooks are done" in err
+    assert "Traceback" not in out + err
+    assert current_one(sums)
+    code, _, err = sums.run("run", other)
+    assert (code, "it is not valid TOML" in err) == (1, True)
+
+
+def current_one(project):
+    rows = json.loads(project.run("list", "--json")[1])
+    return {row["claim"]: row["sizes"]["smoke"]["stale"] for row in rows}[CLAIM] is False
+
+
+def test_a_byte_order_mark_changes_nothing(sums):
+    ran(sums)
+    for path in (sums.file(CLAIM), sums.root / "lib" / "overparam" / "norms.py"):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert current(sums)
+    assert ran(sums) == 0.5
+
+
+def test_a_read_only_checkout_writes_beside_its_figures(sums):
+    """Nothing appears in the checkout, neither logs nor what Snakemake notes."""
+    before = sorted(path for path in sums.root.rglob("*"))
+    elsewhere = sums.root.parent / "figures of mine"
+    own = {"OVERPARAM_FIGURES": str(elsewhere), "PYTHONDONTWRITEBYTECODE": "1"}
+    code, out, err = sums.run("figures", **own)
+    assert code == 0, out + err
+    after = [path for path in sums.root.rglob("*") if path.name != "seen"]
+    assert sorted(after) == before
+    assert (elsewhere / "smoke" / CLAIM / "result.json").exists()
+
+
+@pytest.mark.parametrize("setting", ["dry-run: true", "touch: true", "set-threads: notebook=2"])
+def test_no_profile_of_the_users_changes_a_batch(sums, setting):
+    for folder in (sums.root / "mine", sums.root / "profiles" / "default"):
+        folder.mkdir(parents=True)
+        (folder / "config.yaml").write_text(f"{setting}\n")
+    code, out, err = sums.run("figures", SNAKEMAKE_PROFILE=str(sums.root / "mine"))
+    assert code == 0, out + err
+    record = json.loads(sums.record(CLAIM))
+    assert record["device"].startswith("CPU, 1 threads")
+
+
+def test_a_batch_that_leaves_notebooks_unmade_says_so(sums):
+    code, out, err = sums.run("figures", "--", "--dry-run")
+    assert (code, "has not run toy2020-fine" in err) == (1, True), out + err
+
+
+def test_other_versions_are_named_and_outdate_nothing(sums):
+    ran(sums)
+    patch = """
+import importlib.metadata as metadata
+own = metadata.version
+metadata.version = lambda name: "9.9" if name == "numpy" else own(name)
+"""
+    (sums.root / "lib" / "sitecustomize.py").write_text(patch)
+    assert current(sums)
+    shown = sums.run("show", CLAIM)[1]
+    assert "with other versions: numpy" in shown
+    assert "(here 9.9)" in shown
+
+
+def test_a_record_with_other_types_is_made_anew(sums):
+    ran(sums)
+    path = sums.figures / "smoke" / CLAIM / "result.json"
+    good = json.loads(path.read_text())
+    for change in ({"seconds": "long"}, {"device": None}, {"checks": {}}, {"versions": 3}):
+        path.write_text(json.dumps(good | change))
+        code, out, err = sums.run("show", CLAIM)
+        assert "Traceback" not in out + err
+        assert ran(sums) == 0.5
+
+
+def test_an_outdated_reference_is_not_compared_with(sums):
+    ran(sums)
+    assert "reference" in sums.run("run", CLAIM, "-p", "width=9")[1]
+    toy.write(sums.notebooks, CLAIM, "value = 0.25")
+    assert "reference" not in sums.run("run", CLAIM, "-p", "width=9")[1]
+
+
+def test_a_folder_that_cannot_be_written_to_costs_no_run(sums):
+    folder = sums.figures / "smoke" / CLAIM
+    folder.parent.mkdir(parents=True)
+    folder.write_text("in the way")
+    code, _, err = sums.run("run", CLAIM)
+    assert (code, "cannot write to" in err) == (1, True), err
+    assert not (sums.root / "seen").exists()

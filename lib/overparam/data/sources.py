@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from .. import settings
 from ..errors import DataCorrupt, DataUnavailable, ParameterError
 
-
 LARGEST = 2**30  # bytes of a file whose size is not registered
 PATIENCE = 60  # seconds after which a download must have gone at
 SLOWEST = 20_000  # bytes a second
