@@ -280,13 +280,14 @@ def _executed(notebook, parameters, partial, log, threads, this):
     )
     # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
     os.environ.update(this.variables() | counts, OMP_WAIT_POLICY="PASSIVE")
-    os.environ["PYTHONHASHSEED"] = "0"  # the order of sets is that of every run
     # After an interrupt these say, late, that a cell was left behind and its kernel died: we have
     # told why it stops.
     logging.getLogger("asyncio").disabled = logging.getLogger("papermill").disabled = True
     own = files.sha256(f"{os.getuid()} {log}".encode())[:12]
     try:
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
+            isolate(place)
+            (place / "empty").mkdir()  # no module, style or data comes from the working folder
             papermill.execute_notebook(
                 _literally(notebook),
                 _literally(partial),
@@ -296,7 +297,7 @@ def _executed(notebook, parameters, partial, log, threads, this):
                 cwd=place / "empty",
                 progress_bar=sys.stderr.isatty(),
                 start_timeout=STARTING,
-                config=Config({"KernelManager": _kernel(place)}),
+                config=Config({"KernelManager": _addresses(place)}),
                 extra_arguments=[
                     "--log-level=50"
                 ],  # a shutdown interrupts the kernel, which calls that an error
@@ -338,14 +339,12 @@ def _portable(notebook):
     return notebook
 
 
-def _kernel(place):
-    """The settings of a kernel that lives in a folder of its own.
+def isolate(place):
+    """Let the kernels that this process starts be `ledger.kernel`, whatever others are called so.
 
-    It is this interpreter, whatever others are called like it. Its working folder is empty, so that
-    neither modules nor styles nor data come from there. The default folders lie in the user's home,
-    which may be read-only, or hold start-up files and styles.
+    place: an empty folder for what kernels read and write. The default folders lie in the user's
+    home, which may be read-only, or hold start-up files and styles.
     """
-    (place / "empty").mkdir()
     (place / "kernels" / "python3").mkdir(parents=True)
     start = [sys.executable, "-P", str(Path(__file__).with_name("kernel.py"))]
     start += ["-f", "{connection_file}"]
@@ -354,13 +353,20 @@ def _kernel(place):
     (place / "matplotlibrc").touch()
     folders = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(place))
     os.environ.update(folders, MATPLOTLIBRC=str(place / "matplotlibrc"))
-    # Free TCP ports and the default socket names race between kernels that start together.
-    # A kernel that is interrupted is told to end by force after half of the waiting time.
+    os.environ["PYTHONHASHSEED"] = "0"  # the order of sets is that of every run
+
+
+def _addresses(place):
+    """Where a kernel is spoken to, in a folder of its own.
+
+    Free TCP ports and the default socket names race between kernels that start together.
+    """
     addresses = {
         "transport": "ipc",
         "ip": f"{place}/kernel",
         "connection_file": f"{place}/kernel.json",
     }
+    # A kernel that is interrupted is told to end by force after half of the waiting time.
     return {**addresses, "shutdown_wait_time": 2 * PATIENCE}
 
 
