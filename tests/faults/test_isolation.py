@@ -292,7 +292,7 @@ def test_a_record_with_other_types_is_made_anew(sums):
     good = json.loads(path.read_text())
     for change in ({"seconds": "long"}, {"device": None}, {"checks": {}}, {"versions": 3}):
         path.write_text(json.dumps(good | change))
-        code, out, err = sums.run("show", CLAIM)
+        _, out, err = sums.run("show", CLAIM)
         assert "Traceback" not in out + err
         assert ran(sums) == 0.5
 
