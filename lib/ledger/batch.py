@@ -8,6 +8,7 @@ import getpass
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -150,6 +151,7 @@ def _where(extra, profile, stems, cores):
             f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment"
         )
     return [
+        *(_status_command(extra) if name == "slurm" else []),
         "--jobs",
         str(cores or len(stems)),
         "--retries",
@@ -160,6 +162,23 @@ def _where(extra, profile, stems, cores):
         "host",
         "reason",
     ]
+
+
+def _status_command(extra):
+    """How the states of jobs are asked for: the plug-in's `sacct` needs accounting.
+
+    Where the controller keeps none, or cannot be asked, `squeue` knows them.
+    """
+    if any(word.startswith("--slurm-status-command") for word in extra):
+        return []
+    try:
+        asked = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True)
+    except OSError:
+        return []
+    accounting = re.search(r"^AccountingStorageType\s*=\s*(\S+)", asked.stdout, re.MULTILINE)
+    if accounting and not accounting[1].endswith("/none"):
+        return []
+    return ["--slurm-status-command", "squeue"]
 
 
 def _home():
