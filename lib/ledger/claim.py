@@ -81,11 +81,11 @@ class Claim:
         """Check that the sources are those of the run, name them to checkpoints, choose the kernels
         of float32 products, and see that memory suffices.
         """
-        notebook = self.spec.page.notebook
+        page, notebook = self.spec.page, self.spec.page.notebook
         # A later claim of the same notebook finds all modules imported.
         first = not _settled
         _settled.add(notebook)
-        if first and self._run.sources and self._run.sources != fingerprints.settled(notebook):
+        if first and self._run.sources and self._run.sources != fingerprints.settled(page):
             raise ClaimError(
                 f"{self.id}: sources were written to since its run began; run it again"
             )

@@ -106,29 +106,30 @@ def refresh():
         known.cache_clear()
 
 
-def state(notebook):
-    """A digest of where all sources lie and when each was written last.
+def state(page):
+    """A digest of where all sources of a page lie and when each was written last.
 
     Whether somebody writes while they are read.
     """
-    found = [*notebook.parent.glob("*.toml")]
+    found = []
     for package in PACKAGES:
         folder = LIBRARY / package
         found += [*folder.rglob("*.py"), *folder.rglob("*.toml")]
     # Editors and file managers leave files of their own, whose names begin with a dot.
     shown = [file for file in found if not file.name.startswith(".")]
-    files = sorted({notebook, VALUES, *shown, *modules(notebook).values()})
+    own = [page.notebook, page.file, VALUES, *modules(page.notebook).values()]
+    files = sorted({*own, *shown})
     return _digest(f"{file} {file.stat().st_ctime_ns} {file.stat().st_ino}" for file in files)
 
 
-def settled(notebook):
-    """The `state` once all modules that a notebook uses are imported.
+def settled(page):
+    """The `state` once all modules that a page's notebook uses are imported.
 
     What is written later changes nothing.
     """
-    for module in modules(notebook):
+    for module in modules(page.notebook):
         importlib.import_module(module)
-    return state(notebook)
+    return state(page)
 
 
 def modules(notebook):

@@ -53,7 +53,7 @@ def run(claim_id, size, overrides=None, threads=None):
     with _turn(claim.page.id, paths.FIGURES / folder) as waited:
         registry.registry.cache_clear()  # the sources may have changed in the meantime
         fingerprints.refresh()
-        sources = fingerprints.state(claim.page.notebook)
+        sources = fingerprints.state(claim.page)
         if not (waited and folder == size and not records.stale(claim_id, size)):
             claim, parameters, _ = records.plan(claim_id, size, overrides)
             threads = threads or registry.size_of(claim_id, size).resources["threads"]
