@@ -110,8 +110,10 @@ class Claim:
 
         It decides nothing.
 
-        Raises ClaimError for anything but numbers.
+        Raises ClaimError for anything but numbers, and for the name of a check.
         """
+        if any(check.name == name for check in self.spec.checks):
+            raise ClaimError(f"{self.id}: {name!r} is the name of a check")
         printed = None if paper is None else finite(paper)
         self._metrics[name] = {**_measured(value, "mean"), "paper": printed}
 
