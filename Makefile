@@ -24,7 +24,7 @@ test: $(READY)
 	"$(PYTHON)" -m pytest tests -n 2
 	rm -rf logs/nbval
 	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks \
-		-n 2 --dist loadfile --nbval-cell-timeout 120 -p no:cacheprovider
+		-n 2 --dist loadfile --nbval-kernel-name python3 --nbval-cell-timeout 120 -p no:cacheprovider
 	"$(PYTHON)" -m pytest tests/determinism/two_runs.py -q
 
 # Lines and branches of lib/ that the tests and all notebooks run, together.

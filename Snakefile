@@ -2,13 +2,13 @@
 #
 # `overparam figures --profile laptop` is the usual way in: it hands over the notebooks whose record was made from other
 # sources than the present ones, compared by content. By hand, for all of these:
-#   snakemake --cores 2 --forcerun notebook --config profile=laptop
+#   snakemake --cores 2 --directory logs --forcerun notebook --config profile=laptop
 # Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for. On one machine without a scheduler
 # `--resources gpu=1` lets one notebook at a time have the GPU; CUDA_VISIBLE_DEVICES says which one that is.
 
 import sys
 
-from ledger import paths, records, registry
+from ledger import batch, paths, records, registry
 
 PROFILE = config.get("profile", "smoke")
 STEMS = [stem for stem in config.get("claims", "").split(",") if stem]
@@ -19,27 +19,24 @@ def declared(name, default):
     return lambda wildcards: registry.size_of(wildcards.stem, wildcards.profile).resources.get(name, default)
 
 
-# What a notebook declares is its tensors. On a GPU these are not in the memory of the machine, but copies of them are:
-# data on their way, checkpoints. The rest is for the processes themselves, of which CUDA makes large ones.
 def machine_memory(wildcards):
-    tensors = declared("memory_mb", 4000)(wildcards)
-    return 8000 + tensors // 2 if declared("gpu", 0)(wildcards) else 2000 + tensors
+    return batch.machine_memory(registry.size_of(wildcards.stem, wildcards.profile).resources)
 
 
 rule all:
     input:
-        expand("logs/done/{profile}/{stem}", profile=PROFILE, stem=STEMS),
+        expand("done/{profile}/{stem}", profile=PROFILE, stem=STEMS),
 
 
 # The output is a mark, not the figures: Snakemake deletes the outputs of a job that fails or starts anew, and a good
 # record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: registry.claim(wildcards.stem).page.notebook.relative_to(paths.ROOT),
+        lambda wildcards: registry.claim(wildcards.stem).page.notebook,
     output:
-        touch("logs/done/{profile}/{stem}"),
+        touch("done/{profile}/{stem}"),
     log:
-        "logs/ended/{profile}/{stem}.json",
+        "ended/{profile}/{stem}.json",
     threads: declared("threads", 1)
     resources:
         gpu=declared("gpu", 0),

@@ -7,9 +7,15 @@ by more, and with it whether a check is decided; neither is compared: smoke size
 nothing, and two runs on one machine are compared to the last bit.
 """
 
+import atexit
 import re
+import shutil
+import tempfile
+from pathlib import Path
 
 from nbval.plugin import IPyNbCell
+
+from ledger import runner
 
 NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
@@ -19,6 +25,13 @@ PICTURE = re.compile(r'src="data:[^"]*"')  # of a slider; pictures are not compa
 INTERVAL = re.compile(
     r" \([^()|]*\)(?= \|)"
 )  # behind a measured value: both ends, or that there is none
+
+
+def pytest_configure(config):
+    """Kernels have nothing of the user's settings, as those of a run."""
+    place = Path(tempfile.mkdtemp(prefix="overparam-nbval-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    runner.isolate(place)
 
 
 class Output(str):

@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+os.environ["GIT_CONFIG_GLOBAL"] = os.devnull  # a user's signing or hooks would stop the fixtures
+
 
 @pytest.fixture(autouse=True)
 def figures(tmp_path, monkeypatch):

@@ -71,7 +71,12 @@ class Copy:
         """Files that only an attempt under way should have."""
         folders = [self.figures, self.logs, self.root / "data"]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-        return [p for p in files if p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p)]
+        locks = [p for p in files if p.suffix == ".lock"]
+        return [
+            p
+            for p in files
+            if p not in locks and (p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p))
+        ]
 
 
 def _hears_of_hangups():

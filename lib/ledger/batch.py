@@ -8,6 +8,7 @@ import getpass
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ import threading
 import time
 from pathlib import Path
 
+from overparam import memory
 from overparam.errors import ParameterError
 
-from . import paths
+from . import paths, registry
 from .errors import RunFailed
 from .runner import PATIENCE, within_limits, writable
 
@@ -55,18 +57,22 @@ def run(profile, stems, cores, extra, on_event):
         "--snakefile",
         str(paths.ROOT / "Snakefile"),
         "--directory",
-        str(paths.ROOT),
+        str(paths.LOGS),
         "--keep-going",
         "--nolock",
         "--rerun-incomplete",
+        "--workflow-profile",
+        "none",
         "--forcerun",
         "notebook",
         "--config",
         f"profile={profile}",
         f"claims={','.join(stems)}",
-        *_where(extra, len(stems), cores),
+        *_where(extra, profile, stems, cores),
         *extra,
     ]
+    # A profile of the user's for all workflows could change threads, or keep jobs from running.
+    inherited = {name: value for name, value in os.environ.items() if name != "SNAKEMAKE_PROFILE"}
     process = subprocess.Popen(
         ["sh", "-c", TIED, "sh", *command],
         stdin=subprocess.PIPE,
@@ -74,7 +80,7 @@ def run(profile, stems, cores, extra, on_event):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=os.environ | _home(),
+        env=inherited | _home(),
     )
     told, stopped = {}, threading.Event()
 
@@ -96,7 +102,13 @@ def run(profile, stems, cores, extra, on_event):
     process.stdin.close()  # which ends its watcher
     said.join()
     _tell(logs, told, on_event)
+    unmade = [stem for stem in stems if "verdict" not in told.get(stem, {})]
     if process.returncode == 0:
+        if unmade and not {"--dry-run", "--dryrun", "-n"} & set(extra):
+            raise RunFailed(
+                f"Snakemake ended well and has not run {', '.join(unmade[:3])}"
+                f"{' and others' if len(unmade) > 3 else ''}: was it told not to, after `--`?"
+            )
         return []
     if not any(log.exists() for log in logs.values()):
         raise RunFailed(
@@ -105,10 +117,21 @@ def run(profile, stems, cores, extra, on_event):
     for stem in logs.keys() - told.keys():
         killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
         on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
-    return [stem for stem in stems if "verdict" not in told.get(stem, {})]
+    return unmade
 
 
-def _where(extra, count, cores):
+def machine_memory(resources):
+    """MB of the machine that a notebook takes, of the resources that are registered of it.
+
+    What a notebook declares is its tensors. On a GPU these are not in the memory of the machine,
+    but copies of them are: data on their way, checkpoints. The rest is for the processes
+    themselves, of which CUDA makes large ones.
+    """
+    tensors = resources["memory_mb"]
+    return 8000 + tensors // 2 if resources.get("gpu") else 2000 + tensors
+
+
+def _where(extra, profile, stems, cores):
     """Snakemake's arguments for the place.
 
     This machine's cores, or a cluster that may write to a slow file system.
@@ -117,14 +140,20 @@ def _where(extra, count, cores):
     parser.add_argument("--executor", "-e", default="local")
     name = parser.parse_known_args(list(extra))[0].executor
     if name == "local":
-        return ["--cores", str(cores or os.cpu_count()), "--resources", "gpu=1", "--quiet", "all"]
+        usable = cores or len(os.sched_getaffinity(0))
+        declared = [machine_memory(registry.size_of(stem, profile).resources) for stem in stems]
+        # One notebook may always begin; it says itself where memory does not suffice.
+        megabytes = max([memory.budget() // 2**20, *declared])
+        resources = ["gpu=1", f"mem_mb={megabytes}"]
+        return ["--cores", str(usable), "--resources", *resources, "--quiet", "all"]
     if not importlib.util.find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):
         raise ParameterError(
             f"no executor {name!r} here; for SLURM: pip install -e '.[slurm]' in this environment"
         )
     return [
+        *(_status_command(extra) if name == "slurm" else []),
         "--jobs",
-        str(cores or count),
+        str(cores or len(stems)),
         "--retries",
         "3",
         "--latency-wait",
@@ -133,6 +162,23 @@ def _where(extra, count, cores):
         "host",
         "reason",
     ]
+
+
+def _status_command(extra):
+    """How the states of jobs are asked for: the plug-in's `sacct` needs accounting.
+
+    Where the controller keeps none, or cannot be asked, `squeue` knows them.
+    """
+    if any(word.startswith("--slurm-status-command") for word in extra):
+        return []
+    try:
+        asked = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True)
+    except OSError:
+        return []
+    accounting = re.search(r"^AccountingStorageType\s*=\s*(\S+)", asked.stdout, re.MULTILINE)
+    if accounting and not accounting[1].endswith("/none"):
+        return []
+    return ["--slurm-status-command", "squeue"]
 
 
 def _home():

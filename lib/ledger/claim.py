@@ -35,6 +35,7 @@ from .values import finite, measured, prepared, significant, tidy
 LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 _shown = weakref.WeakSet()  # figures that serve several claims are shown once
+_settled = set()  # notebooks whose sources were compared with those of the run
 
 
 class Claim:
@@ -70,6 +71,8 @@ class Claim:
         self._resumed = any(any(place.rglob("*.safetensors")) for place in saved)
         self.device, self.seeds = prepared(self.parameters)
         self._prepare_library()
+        by_hand = self._run.fingerprint is None
+        self._revision = fingerprints.git_revision() if by_hand else self._run.revision
         self._started = time.perf_counter()
         self._checks, self._metrics, self._series, self._files, self._figures = {}, {}, {}, {}, {}
         self._data, self._said, self._unmet, self._conditions = [], [], [], None
@@ -78,8 +81,11 @@ class Claim:
         """Check that the sources are those of the run, name them to checkpoints, choose the kernels
         of float32 products, and see that memory suffices.
         """
-        notebook = self.spec.page.notebook
-        if self._run.sources and self._run.sources != fingerprints.settled(notebook):
+        page, notebook = self.spec.page, self.spec.page.notebook
+        # A later claim of the same notebook finds all modules imported.
+        first = not _settled
+        _settled.add(notebook)
+        if first and self._run.sources and self._run.sources != fingerprints.settled(page):
             raise ClaimError(
                 f"{self.id}: sources were written to since its run began; run it again"
             )
@@ -104,8 +110,10 @@ class Claim:
 
         It decides nothing.
 
-        Raises ClaimError for anything but numbers.
+        Raises ClaimError for anything but numbers, and for the name of a check.
         """
+        if any(check.name == name for check in self.spec.checks):
+            raise ClaimError(f"{self.id}: {name!r} is the name of a check")
         printed = None if paper is None else finite(paper)
         self._metrics[name] = {**_measured(value, "mean"), "paper": printed}
 
@@ -267,12 +275,7 @@ class Claim:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
         rows = [self._checks[name] for name in asked if name in self._checks]
         if self._changed:
-            reference = {}
-            with contextlib.suppress(ClaimError):  # an unreadable record costs no run
-                stored = records.load(self.id, self.profile, Path(self._run.references)) or {
-                    "checks": []
-                }
-                reference = {row["name"]: row["value"] for row in stored["checks"]}
+            reference = self._reference()
             rows = [row | {"reference": reference.get(row["name"])} for row in rows]
         outcomes = [] if self._unmet else [row["outcome"] for row in rows]
         record = {
@@ -298,7 +301,7 @@ class Claim:
             "resumed": self._resumed,
             **self._machine(),
             "versions": fingerprints.versions(),
-            "git": fingerprints.git_revision(),
+            "git": self._revision,
             "fingerprint": self._run.fingerprint,
         }
         self._write(record)
@@ -312,6 +315,18 @@ class Claim:
         }
         _show(shown, {"ledger": {"report": self.id}})
 
+    def _reference(self):
+        """{check: value} of the record that a changed run is compared with.
+
+        Empty where it was made from other sources than the present ones, or is unreadable.
+        """
+        with contextlib.suppress(ClaimError):
+            stored = records.load(self.id, self.profile, Path(self._run.references))
+            present = records.fingerprint(self.id, self.profile)
+            if stored and stored.get("fingerprint") == present:
+                return {row["name"]: row["value"] for row in stored["checks"]}
+        return {}
+
     def _machine(self):
         """The device, and the most memory that was in use on it."""
         import torch
@@ -322,7 +337,8 @@ class Claim:
             return {"peak_bytes": peak, "device": name}
         fast = torch.backends.mkldnn.matmul.fp32_precision == "bf16"
         name = f"CPU, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return {
             "peak_bytes": peak,
             "device": name + (", float32 products by oneDNN" if fast else ""),

@@ -70,7 +70,9 @@ def list_(
     for line in lines:
         console.print(line, soft_wrap=True)
     states = [state for row in rows for state in row["sizes"].values()]
-    for error in dict.fromkeys(state["error"] for state in states if "error" in state):
+    errors = [*registry.registry().faults.values()]
+    errors += [state["error"] for state in states if "error" in state]
+    for error in dict.fromkeys(map(str, errors)):
         print(f"error: {error}", file=sys.stderr)
     if any("*" in line.plain for line in lines):
         print(
@@ -208,16 +210,37 @@ def figures(
 ):
     """Bring the figures of a profile up to date. Further arguments go to Snakemake (after `--`)."""
     pages = records.pages(profile, claim or [])
-    todo = [page for page in pages if records.stale(page, profile)]
+    todo, broken = _outdated(pages, profile)
     for page in todo:
         for path in records.damaged(page, profile):
             print(f"{path} is not what its run wrote, and is made anew", file=sys.stderr)
     print(
-        f"{len(pages) - len(todo)} of {len(pages)} notebooks are up to date in "
+        f"{len(pages) - len(todo) - len(broken)} of {len(pages)} notebooks are up to date in "
         f"{paths.FIGURES / profile}"
     )
-    if not todo:
-        return
+    broken += registry.registry().faults.values() if not claim else []
+    for error in broken:
+        print(f"error: {error}", file=sys.stderr)
+    failed = _made(todo, profile, cores, context.args) if todo else []
+    if failed:
+        raise RunFailed(f"{len(failed)} of {len(todo)} notebooks failed; the others are done")
+    if broken:
+        raise RunFailed(f"{len(broken)} sources are broken; the other notebooks are done")
+
+
+def _outdated(pages, profile):
+    """(the pages without a record of the present sources, errors of those that are broken)."""
+    todo, broken = [], []
+    for page in pages:
+        try:
+            todo += [page] if records.stale(page, profile) else []
+        except ClaimError as error:
+            broken.append(error)
+    return todo, broken
+
+
+def _made(todo, profile, cores, more):
+    """Run notebooks, telling how each ends; return those that failed. More: for Snakemake."""
     if profile in records.LONG:
         for page in todo:
             print(f"{page:<46} {_costs(registry.size_of(page, profile).resources)}")
@@ -235,8 +258,7 @@ def figures(
         if text := event.get("text", event.get("error")):
             print(text, flush=True)
 
-    if failed := batch.run(profile, todo, cores, context.args, on_event):
-        raise RunFailed(f"{len(failed)} of {len(todo)} notebooks failed; the others are done")
+    return batch.run(profile, todo, cores, more, on_event)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -290,6 +312,7 @@ def refresh():
 
     Executed notebooks, each paper's README.
     """
+    registry.require_whole()
     for size in records.COMMITTED:
         for page in records.pages(size):
             if records.executed(page, size).exists() and runner.refresh(page, size):
@@ -301,6 +324,7 @@ def refresh():
 @app.command()
 def freeze(paper: Annotated[str, typer.Argument(help="A paper's key, say arora2019.")]):
     """Freeze the checks and seeds of a paper's claims today, before the runs that judge them."""
+    registry.require_whole()
     print(f"{paths.relative(freezing.freeze(paper))}: commit it with the claims that it freezes")
 
 
@@ -309,6 +333,7 @@ def site(jobs: Annotated[int, typer.Option(min=1, help="Processes side by side."
     """Build the site of all notebooks and verdicts from the committed records, in
     site/_build/html.
     """
+    registry.require_whole()
     print(f"building the site in {paths.SITE / '_build'}, which takes minutes", flush=True)
     from .site.build import build
 
@@ -375,6 +400,8 @@ def main():
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # ignored where a shell has started us in the background
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # where it cannot show all letters
     try:
         apply_environment()
         code = app(standalone_mode=False)

@@ -72,16 +72,17 @@ def _git(*words):
     return out.stdout.strip() if out.returncode == 0 else None
 
 
-def fingerprint(notebook, parameters, deciding):
+def fingerprint(notebook, parameters, deciding, threads):
     """A digest of all that a notebook's record depends on, by content and not by file times.
 
-    parameters: the size's values; deciding: what decides of the checks (`registry.deciding`); the
-    notebook's code; the code of every module of the library that it imports, directly or through
-    others; the registered data sets that this code names. Prose, comments and docstrings do not
-    count.
+    parameters: the size's values; deciding: what decides of the checks (`registry.deciding`);
+    threads: how many the size has; the notebook's code, with the tags of its cells; the code of
+    every module of the library that it imports, directly or through others; the registered data
+    sets that this code names. Prose, comments and docstrings do not count.
     """
-    decided = json.dumps([parameters, deciding], sort_keys=True, default=str)
-    code = [_notebook_code(notebook), _code(VALUES), *map(_code, modules(notebook).values())]
+    decided = json.dumps([parameters, deciding, threads], sort_keys=True, default=str)
+    code = [_notebook_code(notebook), *_tags(notebook)]
+    code += [_code(VALUES), *map(_code, modules(notebook).values())]
     text = "\n".join(code)
     data_sets = [table for name, table in _data_sets().items() if name in text + decided]
     return _digest([decided, text, *data_sets])
@@ -105,28 +106,30 @@ def refresh():
         known.cache_clear()
 
 
-def state(notebook):
-    """A digest of where all sources lie and when each was written last.
+def state(page):
+    """A digest of where all sources of a page lie and when each was written last.
 
     Whether somebody writes while they are read.
     """
-    registered = notebook.parent.glob("*.toml")
-    files = [notebook, VALUES, *registered]
+    found = []
     for package in PACKAGES:
         folder = LIBRARY / package
-        files += [*folder.rglob("*.py"), *folder.rglob("*.toml")]
-    files.sort()
+        found += [*folder.rglob("*.py"), *folder.rglob("*.toml")]
+    # Editors and file managers leave files of their own, whose names begin with a dot.
+    shown = [file for file in found if not file.name.startswith(".")]
+    own = [page.notebook, page.file, VALUES, *modules(page.notebook).values()]
+    files = sorted({*own, *shown})
     return _digest(f"{file} {file.stat().st_ctime_ns} {file.stat().st_ino}" for file in files)
 
 
-def settled(notebook):
-    """The `state` once all modules that a notebook uses are imported.
+def settled(page):
+    """The `state` once all modules that a page's notebook uses are imported.
 
     What is written later changes nothing.
     """
-    for module in modules(notebook):
+    for module in modules(page.notebook):
         importlib.import_module(module)
-    return state(notebook)
+    return state(page)
 
 
 def modules(notebook):
@@ -169,19 +172,28 @@ def _file(name):
 
 def _notebook_code(notebook):
     """The code of a notebook without the cell of parameters, comments and docstrings."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
     sources = [
         "".join(cell["source"])
-        for cell in code
+        for cell in _code_cells(notebook)
         if "parameters" not in cell["metadata"].get("tags", [])
     ]
     return _stripped("\n".join(sources))
 
 
+def _tags(notebook):
+    """The tags of cells, which can decide whether a cell is run, as lines of text."""
+    tags = [sorted(cell["metadata"].get("tags", [])) for cell in _code_cells(notebook)]
+    return [f"cell {i}: {', '.join(names)}" for i, names in enumerate(tags) if names]
+
+
+def _code_cells(notebook):
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
 def _code(file):
     """A module's code without comments and docstrings."""
-    return _stripped(file.read_text(encoding="utf-8"))
+    return _stripped(file.read_text(encoding="utf-8-sig"))
 
 
 @cache

@@ -11,7 +11,8 @@ for _name in ("OVERPARAM_FIGURES", "OVERPARAM_DATA"):  # kernels and jobs begin 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 FIGURES = Path(os.environ.get("OVERPARAM_FIGURES") or ROOT / "figures")
-LOGS = ROOT / "logs"
+# The checkout itself may be read-only where its figures lie elsewhere.
+LOGS = FIGURES / "logs" if os.environ.get("OVERPARAM_FIGURES") else ROOT / "logs"
 SITE = ROOT / "site"
 LAB = ROOT / "lab"
 

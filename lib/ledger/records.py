@@ -42,7 +42,9 @@ def fingerprint(claim_id, size, overrides=None):
     settings = {name: value for name, value in parameters.items() if name != "device"}
     notebook = claim.page.notebook
     try:
-        return fingerprints.fingerprint(notebook, settings, registry.deciding(claim.page.id))
+        threads = registry.size_of(claim_id, size).resources["threads"]
+        deciding = registry.deciding(claim.page.id)
+        return fingerprints.fingerprint(notebook, settings, deciding, threads)
     except Exception as error:  # MemoryError too: what a parser raises for nested brackets
         raise ClaimError(
             f"{notebook}, or what it imports of the library, is not readable code: {error}"
@@ -100,6 +102,13 @@ def complete(record):
         "date",
     ):
         record[name]
+    if not isinstance(record["seconds"], int | float):
+        raise TypeError(f"its seconds are {record['seconds']!r}")
+    for name in ("device", "date"):
+        if not isinstance(record[name], str):
+            raise TypeError(f"its {name} is {record[name]!r}")
+    if not isinstance(record.get("versions", {}), dict):
+        raise TypeError("its versions are no table")
     json.dumps(record, ensure_ascii=False).encode()
     return record
 
@@ -150,10 +159,10 @@ def damaged(claim_id, size, figures=None):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if not references.is_sealed(notebook):
             return [path]
-        wrote = {
-            path.parents[1] / name: sha
-            for name, sha in notebook["metadata"]["overparam"]["outputs"].items()
-        }
+        outputs = notebook["metadata"]["overparam"]["outputs"]
+        if f"{path.parent.name}/result.json" not in outputs:
+            return [path]  # the notebook of another claim
+        wrote = {path.parents[1] / name: sha for name, sha in outputs.items()}
         return [
             file
             for file, sha in wrote.items()

@@ -4,9 +4,12 @@ The page as it reads today, with the outputs and pictures of its run.
 """
 
 import json
+import os
+import re
 
 from . import files, render
 
+LINK = re.compile(r"(\[[^][]*\])\(([^()\s#]*)(#[^()\s]*)?\)")  # words, place, anchor
 IN_SHORT = "**In short.**"  # begins a finding, and on a page the link to where it stands
 
 
@@ -42,6 +45,23 @@ def composed(executed, page, claims):
         {**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)
     ]  # those of the two had ids of their own
     return {**executed, "cells": cells}
+
+
+def with_links_from(cells, source, target):
+    """Cells whose relative links lead from the folder `target` to where they led from `source`."""
+
+    def renewed(found):
+        place, anchor = found[2], found[3] or ""
+        if re.match(r"[a-z]+:|/|#|$", place):  # an address, or a place on the page itself
+            return found[0]
+        return f"{found[1]}({os.path.relpath(source / place, target)}{anchor})"
+
+    return [
+        {**cell, "source": LINK.sub(renewed, "".join(cell["source"]))}
+        if cell["cell_type"] == "markdown"
+        else cell
+        for cell in cells
+    ]
 
 
 def _in_short(claim, record, found):

@@ -5,6 +5,7 @@
 
 import datetime
 import hashlib
+import json
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, fields
@@ -119,28 +120,37 @@ class Claim:
         return [check for check in self.checks if size in check.sizes]
 
 
+class Claims(dict):
+    """{claim id: Claim}; `faults`: {file: the ClaimError of one that is malformed}."""
+
+    def __init__(self):
+        super().__init__()
+        self.faults = {}
+
+
 @cache
 def registry():
-    """{claim id: Claim} of all claims.
-
-    Raises ClaimError, naming file, table and key, where one is malformed.
-    """
-    claims = {}
+    """All claims as Claims. A malformed file costs no others theirs."""
+    claims = Claims()
     for file in sorted(paths.NOTEBOOKS.glob("*/*.toml")):
-        if file.name == FROZEN:
+        if file.name == FROZEN or file.name.startswith("."):
             continue
-        tables = _read(file)
         try:
-            found = _claims(file, tables)
+            found = _claims(file, _read(file))
+            for claim in found:
+                if claim.id in claims:
+                    raise ClaimError(f"{claim.id} is registered in another file as well")
         except ClaimError as error:
-            raise ClaimError(f"{_place(file)}: {error}") from error
-        for claim in found:
-            if claim.id in claims:
-                raise ClaimError(
-                    f"{_place(file)}: {claim.id} is registered in another file as well"
-                )
-            claims[claim.id] = claim
+            claims.faults[file] = ClaimError(f"{_place(file)}: {error}")
+        else:
+            claims.update({claim.id: claim for claim in found})
     return claims
+
+
+def require_whole():
+    """Raise the ClaimError of the first malformed file, which names file, table and key."""
+    for error in registry().faults.values():
+        raise error
 
 
 def _place(file):
@@ -149,9 +159,9 @@ def _place(file):
 
 def _read(file):
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except ValueError as error:
-        raise ClaimError(f"{_place(file)} is not valid TOML: {error}") from error
+        raise ClaimError(f"it is not valid TOML: {error}") from error
 
 
 def _claims(file, tables):
@@ -263,6 +273,9 @@ def claim(claim_id):
     Raises ClaimError, naming the nearest ids, where there is none.
     """
     if claim_id not in registry():
+        paper, _, slug = claim_id.partition("-")
+        if error := registry().faults.get(paths.NOTEBOOKS / paper / f"{slug}.toml"):
+            raise error
         raise ClaimError(
             f"unknown claim {claim_id!r}; "
             f"{near(claim_id, registry()) or '`overparam list` has all'}"
@@ -318,20 +331,28 @@ def changed(parameters, reference):
 
     Any device will do.
     """
-    names = [name for name in reference if name != "device" and parameters[name] != reference[name]]
+    names = [
+        name
+        for name in reference
+        if name != "device" and json.dumps(parameters[name]) != json.dumps(reference[name])
+    ]
     return {name: [reference[name], parameters[name]] for name in names}
 
 
 def folder(size, changes):
     """Where a record goes below `figures/`: to its size.
 
-    With changed parameters to `custom/smoke,n=60`, say.
+    With changed parameters to `custom/smoke,n=60`, say; where a value is no plain word, to a folder
+    with a digest of all values.
     """
     if not changes:
         return size
-    text = ",".join([size, *(f"{name}={value}" for name, (_, value) in changes.items())])
-    if not re.fullmatch(r"[\w.,=+-]{1,100}", text, re.ASCII):
-        text = f"{size},{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    values = {name: str(value) for name, (_, value) in changes.items()}
+    text = ",".join([size, *(f"{name}={value}" for name, value in values.items())])
+    plain = all(re.fullmatch(r"[\w.+-]+", value, re.ASCII) for value in values.values())
+    if not plain or len(text) > 100:
+        exact = json.dumps([size, changes], sort_keys=True)
+        text = f"{size},{hashlib.sha256(exact.encode()).hexdigest()[:12]}"
     return f"custom/{text}"
 
 
@@ -348,7 +369,10 @@ def frozen(paper):
     {date: ..., claim slug: {seeds: {size: ...}, checks: {name: ...}}}; or {}.
     """
     file = paths.NOTEBOOKS / paper / FROZEN
-    return _read(file) if file.exists() else {}
+    try:
+        return _read(file) if file.exists() else {}
+    except ClaimError as error:
+        raise ClaimError(f"{_place(file)}: {error}") from error
 
 
 def as_frozen(check):

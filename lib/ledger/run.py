@@ -26,7 +26,8 @@ class Run:
 
     figures: folder that the records go to; references: folder whose records they are compared with;
     finished: folder of finished trainings that later sittings use again; fingerprint: of all that
-    the records depend on; sources: the state of the sources when the run began.
+    the records depend on; sources, revision: the state of the sources, and the commit, when the run
+    began.
     """
 
     figures: str = field(default_factory=lambda: str(paths.FIGURES))
@@ -34,6 +35,7 @@ class Run:
     finished: str | None = None
     fingerprint: str | None = None
     sources: str | None = None
+    revision: str | None = None
 
     def variables(self):
         """The environment of the kernel."""

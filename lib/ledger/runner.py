@@ -23,6 +23,7 @@ NEEDED = (  # by any run; what its computations take comes on top
     (resource.RLIMIT_NOFILE, 256, "files may be open at once (ulimit -n)"),
     (resource.RLIMIT_AS, 2**31, "bytes may be addressed (ulimit -v)"),
 )
+STARTING = 300  # seconds that a kernel may take to start
 PATIENCE = 30.0  # seconds that an interrupted kernel has to save its checkpoint
 TOLD = (
     "parameters",
@@ -46,17 +47,20 @@ def run(claim_id, size, overrides=None, threads=None):
     log = paths.LOGS / folder / f"{claim.page.id}.ipynb"
     within_limits()
     writable(paths.FIGURES / folder)
+    for each in registry.served(claim.page.id):
+        writable(paths.FIGURES / folder / each.id)
     writable(log.parent)
-    with _turn(log) as waited:
+    with _turn(claim.page.id, paths.FIGURES / folder) as waited:
         registry.registry.cache_clear()  # the sources may have changed in the meantime
         fingerprints.refresh()
-        sources = fingerprints.state(claim.page.notebook)
+        sources = fingerprints.state(claim.page)
         if not (waited and folder == size and not records.stale(claim_id, size)):
             claim, parameters, _ = records.plan(claim_id, size, overrides)
             threads = threads or registry.size_of(claim_id, size).resources["threads"]
             told = {
                 "fingerprint": records.fingerprint(claim_id, size, overrides),
                 "sources": sources,
+                "revision": fingerprints.git_revision(),
             }
             _run(claim.page, parameters, folder, log, threads, told)
     return records.load(claim_id, folder)
@@ -99,15 +103,18 @@ def _run(page, parameters, folder, log, threads, told):
 
 
 @contextlib.contextmanager
-def _turn(log):
-    """Alone with a notebook's files; says whether another run of it had to end first."""
-    with open(log.with_suffix(".lock"), "w") as file:
+def _turn(name, folder):
+    """Alone with a notebook's files in a folder; says whether another run had to end first.
+
+    The lock lies beside what it protects, which several checkouts may share.
+    """
+    with open(folder / f".{name}.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             waited = False
         except BlockingIOError:
             print(
-                f"{log.stem} is being run already; waiting for the end of that run",
+                f"{name} is being run already; waiting for the end of that run",
                 file=sys.stderr,
                 flush=True,
             )
@@ -170,6 +177,8 @@ def _kept(executed, page, folder, figures, outputs, finding):
     Finding(claim, record, its folder): what was found.
     """
     today = json.loads(page.notebook.read_text(encoding="utf-8"))
+    place = records.executed(page.id, folder, paths.FIGURES).parent
+    today["cells"] = references.with_links_from(today["cells"], page.notebook.parent, place)
     claims = []
     for claim in registry.served(page.id):
         if record := records.load(
@@ -185,7 +194,7 @@ def _install(staged, target):
     for file in new:
         place = target / file.relative_to(staged)
         place.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(file, place)
+        files.write_atomically(place, file.read_bytes())  # it may lie on another disk
     for folder in {file.parent for file in new}:
         files.remove_others(
             target / folder.name, [file.name for file in new if file.parent == folder]
@@ -220,11 +229,17 @@ def renew_outputs(page_id):
     notebook = registry.claim(page_id).page.notebook
     log = paths.LOGS / "outputs" / f"{page_id}.ipynb"
     writable(log.parent)
-    with tempfile.TemporaryDirectory() as nowhere, _turn(log), _attempt(log) as partial:
+    turn = _turn(page_id, log.parent)
+    with tempfile.TemporaryDirectory() as nowhere, turn, _attempt(log) as partial:
+        before = notebook.read_bytes()
         executed = _executed(
             notebook, {}, partial, log, 1, Run(figures=nowhere, references=nowhere)
         )
         del executed["metadata"]["papermill"]
+        if notebook.read_bytes() != before:
+            raise RunFailed(
+                f"{page_id}: the notebook was saved during its run, and is left as it is"
+            )
         files.write_atomically(notebook, references.text(executed).encode())
 
 
@@ -271,15 +286,18 @@ def _executed(notebook, parameters, partial, log, threads, this):
     own = files.sha256(f"{os.getuid()} {log}".encode())[:12]
     try:
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
+            isolate(place)
+            (place / "empty").mkdir()  # no module, style or data comes from the working folder
             papermill.execute_notebook(
                 _literally(notebook),
                 _literally(partial),
                 parameters,
                 kernel_name="python3",
                 language="python",
-                cwd=notebook.parent,
+                cwd=place / "empty",
                 progress_bar=sys.stderr.isatty(),
-                config=Config({"KernelManager": _kernel(place)}),
+                start_timeout=STARTING,
+                config=Config({"KernelManager": _addresses(place)}),
                 extra_arguments=[
                     "--log-level=50"
                 ],  # a shutdown interrupts the kernel, which calls that an error
@@ -290,7 +308,10 @@ def _executed(notebook, parameters, partial, log, threads, this):
             f"{name}: {error.ename}: {message}\nfull traceback in {paths.relative(log)}"
         ) from error
     except RuntimeError as error:  # nbclient's
-        reason = f"the kernel died ({_first_lines(str(error))}), perhaps for lack of memory"
+        told = _first_lines(str(error))
+        reason = f"the kernel died ({told}), perhaps for lack of memory"
+        if "respond" in told:
+            reason = f"the kernel did not start within {STARTING} seconds"
         raise RunFailed(
             f"{name}: {reason}\nwhat it had done is in {paths.relative(log)}"
         ) from error
@@ -318,28 +339,34 @@ def _portable(notebook):
     return notebook
 
 
-def _kernel(place):
-    """The settings of a kernel that lives in a folder of its own.
+def isolate(place):
+    """Let the kernels that this process starts be `ledger.kernel`, whatever others are called so.
 
-    It is this interpreter, whatever others are called like it, and imports nothing from its working
-    folder. The default folders lie in the user's home, which may be read-only, or hold start-up
-    files and styles.
+    place: an empty folder for what kernels read and write. The default folders lie in the user's
+    home, which may be read-only, or hold start-up files and styles.
     """
     (place / "kernels" / "python3").mkdir(parents=True)
-    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    start.append("--InteractiveShellApp.ignore_cwd=True")
+    start = [sys.executable, "-P", str(Path(__file__).with_name("kernel.py"))]
+    start += ["-f", "{connection_file}"]
     kernel = {"argv": start, "display_name": "", "language": "python"}
     (place / "kernels" / "python3" / "kernel.json").write_text(json.dumps(kernel))
     (place / "matplotlibrc").touch()
     folders = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(place))
     os.environ.update(folders, MATPLOTLIBRC=str(place / "matplotlibrc"))
-    # Free TCP ports and the default socket names race between kernels that start together.
-    # A kernel that is interrupted is told to end by force after half of the waiting time.
+    os.environ["PYTHONHASHSEED"] = "0"  # the order of sets is that of every run
+
+
+def _addresses(place):
+    """Where a kernel is spoken to, in a folder of its own.
+
+    Free TCP ports and the default socket names race between kernels that start together.
+    """
     addresses = {
         "transport": "ipc",
         "ip": f"{place}/kernel",
         "connection_file": f"{place}/kernel.json",
     }
+    # A kernel that is interrupted is told to end by force after half of the waiting time.
     return {**addresses, "shutdown_wait_time": 2 * PATIENCE}
 
 

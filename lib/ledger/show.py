@@ -10,7 +10,7 @@ from rich.text import Text
 
 from overparam.errors import ParameterError
 
-from . import findings, paths, records, registry, render, rule
+from . import findings, fingerprints, paths, records, registry, render, rule
 from .markup import plain
 from .parameters import comments, near, notebook_parameters
 
@@ -180,6 +180,7 @@ def _about(claim, states, record):
             for fact, text in render.facts(claim, record)
         ]
         lines.append(_wrapped(render.frozen(claim, record), "Frozen   "))
+        lines.append(_wrapped(_made(record), "Made     "))
     else:
         lines.append("Found    nothing yet: it has not been run")
     ran = [
@@ -194,6 +195,22 @@ def _about(claim, states, record):
         if "error" in state
     ]
     return "\n".join(lines)
+
+
+def _made(record):
+    """When and on what a record was made, and which versions were others than here.
+
+    Versions and machines do not outdate a record.
+    """
+    here = fingerprints.versions()
+    others = [
+        f"{name} {version} (here {here[name]})"
+        for name, version in record.get("versions", {}).items()
+        if here.get(name, version) != version
+    ]
+    return f"{record['date']}, {record['device']}" + (
+        f"; with other versions: {', '.join(others)}" if others else ""
+    )
 
 
 def _checks(claim, record):

@@ -1,5 +1,6 @@
 """How much memory may be used, and how much of a computation fits into it at once."""
 
+import math
 from pathlib import Path
 
 import psutil
@@ -8,6 +9,12 @@ from . import settings
 from .errors import MemoryExceeded
 
 SHARE = 0.75  # of what is free, where `settings.memory_limit` says nothing
+GROUPS = Path("/sys/fs/cgroup")  # control groups of Linux
+OWN_GROUPS = Path("/proc/self/cgroup")  # which of them this process belongs to
+LIMIT_AND_USE = {
+    "unified": ("memory.max", "memory.current"),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes"),  # the first version's names
+}
 
 
 def budget(device="cpu"):
@@ -18,16 +25,52 @@ def budget(device="cpu"):
 
 
 def _free(device):
-    """Bytes that can be had without swapping, within the limit of a control group."""
+    """Bytes that can be had without swapping, within the limits of all control groups."""
     if device.startswith("cuda"):
         import torch
 
         return torch.cuda.mem_get_info(device)[0]
     free = psutil.virtual_memory().available
-    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
-    if limit.exists() and (text := limit.read_text().strip()).isdigit():
-        free = min(free, int(text) - int(used.read_text()))
-    return max(free, 0)
+    return max(0, min([free, *map(_left, _own_groups())]))
+
+
+def _own_groups():
+    """(folder, names of limit and use) of the control groups that hold this process.
+
+    A job's own group, and all groups around it.
+    """
+    if not OWN_GROUPS.exists():  # another system than Linux
+        return []
+    groups = []
+    for line in OWN_GROUPS.read_text().splitlines():
+        _, controllers, place = line.split(":", 2)
+        if not controllers:
+            top, names = GROUPS, LIMIT_AND_USE["unified"]
+        elif "memory" in controllers.split(","):
+            top, names = GROUPS / "memory", LIMIT_AND_USE["memory"]
+        else:
+            continue
+        own = top / place.strip("/")
+        inside = [own, *own.parents]
+        groups += [(folder, names) for folder in inside if folder.is_relative_to(top)]
+    return groups
+
+
+def _left(group):
+    """Bytes that a control group may still take; infinite where it has no limit.
+
+    Files that the system keeps in memory only because there is room do not count as used.
+    """
+    folder, (limit, use) = group
+    try:
+        text = (folder / limit).read_text().strip()
+        used = int((folder / use).read_text())
+        told = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except OSError:  # the group is not visible from inside a container
+        return math.inf
+    if not text.isdigit():  # "max"
+        return math.inf
+    return int(text) - used + int(told.get("total_inactive_file", told.get("inactive_file", 0)))
 
 
 def require(needed, what, device="cpu"):

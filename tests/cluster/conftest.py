@@ -1,49 +1,29 @@
-"""A copy of the project with two toy claims.
-
-And commands that imitate SLURM's, in a path with a space.
-"""
+"""A copy of the project with toy claims, and a SLURM on which its notebooks run as jobs."""
 
 import json
 import os
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+import slurm
 
 import toy
 from copies import Copy
 
-COMMANDS = ("sbatch", "squeue", "scancel", "srun", "sinfo", "scontrol", "sacct")
-
 
 class Cluster(Copy):
-    """The copied tree and its jobs; `start(*words)` is the command line in it."""
+    """The copied tree and the scheduler; `start(*words)` is the command line in it."""
 
-    def __init__(self, folder, bodies):
-        self.jobs, commands = folder / "jobs", folder / "commands"
-        path = f"{commands}{os.pathsep}{os.environ['PATH']}"
-        super().__init__(folder / "a project", PATH=path, JOBS=str(self.jobs))
+    def __init__(self, folder, bodies, scheduler):
+        super().__init__(folder / "a project")
+        self.scheduler = scheduler
         for claim, body in bodies.items():
             toy.write(self.notebooks, claim, body)
-        self.jobs.mkdir()
-        commands.mkdir()
-        imitation = f"#!{sys.executable}\n" + Path(__file__).with_name("imitation.py").read_text(
-            encoding="utf-8"
-        )
-        for name in COMMANDS:
-            (commands / name).write_text(imitation, encoding="utf-8")
-            (commands / name).chmod(0o755)
 
     def batch(self, *words):
         """`overparam figures` with these words for Snakemake, its output in the file `said`."""
-        quickly = [
-            "--slurm-init-seconds-before-status-checks",
-            "1",
-            "--slurm-status-command",
-            "squeue",
-        ]
+        quickly = ["--slurm-init-seconds-before-status-checks", "1"]
         with open(self.root / "said", "w") as said:
             command = ["figures", "--", "--executor", "slurm", *quickly, *words]
             return self.start(*command, stdout=said, stderr=subprocess.STDOUT)
@@ -53,32 +33,66 @@ class Cluster(Copy):
         return (self.root / "said").read_text(encoding="utf-8")
 
     def verdict(self, stem):
-        path = self.root / "figures" / "smoke" / stem / "result.json"
-        return json.loads(path.read_text(encoding="utf-8"))["verdict"] if path.exists() else None
+        record = self.record(stem)
+        return record and record["verdict"]
 
-    def wait(self, condition, seconds=200):
+    def record(self, stem):
+        path = self.figures / "smoke" / stem / "result.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def wait(self, condition, seconds=300):
         """The first true value of a condition."""
         deadline = time.monotonic() + seconds
         while not (value := condition()):
-            assert time.monotonic() < deadline, self.said
-            time.sleep(0.1)
+            assert time.monotonic() < deadline, (self.said, self.scheduler.jobs())
+            time.sleep(0.2)
         return value
 
+    def jobs(self, stem):
+        """Ids of the jobs of a notebook, in the order in which they were submitted."""
+        found = [
+            number
+            for number, (comment, _) in self.scheduler.jobs().items()
+            if comment.endswith(f"_{stem}")
+        ]
+        return sorted(found, key=int)
+
     def job(self, stem):
-        """The id of a job whose notebook is being run."""
-        self.wait(lambda: list((self.root / "logs" / "smoke").glob(f".{stem}*.ipynb")))
-        comment = f"rule_notebook_wildcards_smoke_{stem}"
-        return next(
-            path.stem
-            for path in self.jobs.glob("*.asked")
-            if comment in path.read_text().splitlines()
-        )
+        """The id of the last job of a notebook, once its kernel runs."""
+        self.wait(lambda: list((self.logs / "smoke").glob(f".{stem}*.ipynb")))
+        return self.wait(lambda: self.jobs(stem))[-1]
+
+    def state(self, number):
+        """PENDING, RUNNING, COMPLETED, CANCELLED, TIMEOUT, ..."""
+        return self.scheduler.jobs().get(number, ("", "FORGOTTEN"))[1]
+
+
+@pytest.fixture(scope="session")
+def scheduler(tmp_path_factory):
+    """A real SLURM. Where none can be had the tests are skipped, and fail where one must be."""
+    if reason := slurm.lacking():
+        needed = os.environ.get("OVERPARAM_NEEDS_SLURM")
+        pytest.fail(reason) if needed else pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("slurm")
+    for place in (folder, *folder.parents):
+        if place.owner() == "root" and str(place).startswith("/tmp/"):
+            place.chmod(place.stat().st_mode | 0o011)  # its service of another user passes through
+    started = slurm.Slurm(folder)
+    yield started
+    started.stop()
 
 
 @pytest.fixture
-def cluster(tmp_path):
-    """One claim that takes a moment, and one that fails."""
-    return Cluster(
-        tmp_path,
-        {"toy2020-quick": "import time\ntime.sleep(5)\nvalue = 0.5", "toy2020-fails": "1 / 0"},
-    )
+def cluster(tmp_path, scheduler):
+    """make(bodies): a project with these claims, whose jobs the scheduler runs."""
+    made = []
+
+    def make(bodies):
+        made.append(Cluster(tmp_path, bodies, scheduler))
+        return made[-1]
+
+    yield make
+    scheduler.clear()
+    for each in made:
+        for process in each.processes():
+            process.kill()

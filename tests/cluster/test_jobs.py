@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import toy
 from ledger import records, registry
 from ledger.paths import ROOT
 
@@ -26,7 +25,33 @@ words += ["--default-resources", "slurm_partition=gpus"]
 batch.run("paper", sys.argv[1:], None, words, lambda event: print(event["text"]))
 """
 STEMS = records.pages("paper")
-QUICK, FAILS = "toy2020-quick", "toy2020-fails"
+TRAINS, FAILS = "toy2020-trains", "toy2020-fails"
+TRAINING = """
+import time
+import pandas as pd
+import torch
+from ledger import paths
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.training import Checkpoint, SquaredLoss, gradient_descent
+
+def slowly(run):
+    with open(paths.NOTEBOOKS / "toy2020" / "looks", "a") as looks:
+        looks.write("x")
+    time.sleep({seconds})
+    return run.forward().sum(-1)
+
+x, y = torch.eye(20, dtype=torch.float64), torch.ones(20, dtype=torch.float64)
+net = TwoLayerReLU(20, 50, 1.0, seeds=[0], dtype=torch.float64)
+saved = Checkpoint(claim.checkpoints / "net", every=0)
+looks = {{"outputs": slowly}}
+at = list(range({steps} + 1))
+history = gradient_descent(
+    net, x, SquaredLoss(y, "sum"), 0.1, {steps}, log=looks, at=at, checkpoint=saved
+)
+claim.keep(pd.DataFrame({{"loss": history.loss[0].numpy()}}), "loss")
+value = history.loss[0, -1].item() / 100
+"""
+pytestmark = pytest.mark.xdist_group("slurm")  # one scheduler serves all tests
 
 
 @pytest.fixture(scope="module")
@@ -58,41 +83,92 @@ def test_every_paper_job_asks_for_what_its_table_says(asked, stem):
     assert least <= int(resources["mem_mb"]) <= 128 * 1024
 
 
-@pytest.mark.timeout(600)
-def test_a_killed_job_is_tried_again_and_a_failing_one_is_told_once(cluster):
-    batch = cluster.batch(
-        "--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=1"
+def looks(cluster):
+    """How often the training has looked at its outputs: once a step, and again where it resumes."""
+    file = cluster.notebooks / "toy2020" / "looks"
+    return len(file.read_text()) if file.exists() else 0
+
+
+def result(cluster):
+    """The table and the checks of the training's record."""
+    table = (cluster.figures / "smoke" / TRAINS / "loss.csv").read_text()
+    return table, cluster.record(TRAINS)["checks"]
+
+
+@pytest.mark.timeout(900)
+def test_jobs_give_what_this_machine_gives_and_a_failing_one_is_told_once(cluster):
+    """Without accounting, and without a word of the user's on how to ask for states."""
+    here = cluster({TRAINS: TRAINING.format(steps=3, seconds=0), FAILS: "1 / 0"})
+    assert here.run("run", TRAINS)[0] == 0
+    local = result(here)
+    (here.figures / "smoke" / TRAINS / "result.json").unlink()
+    batch = here.batch(
+        "--retries", "1", "--set-threads", "notebook=3", "--set-resources", "notebook:gpu=0"
     )
-    subprocess.run(["scancel", cluster.job(QUICK)], env=cluster.environment, check=True)
-    assert batch.wait(timeout=300) == 1, cluster.said
-    assert cluster.verdict(QUICK)
-    assert "1 of 2 notebooks failed" in cluster.said
-    assert len(re.findall(f"^failed +{FAILS}", cluster.said, re.MULTILINE)) == 1
-    assert "ZeroDivisionError" in cluster.said
-    words = [path.read_text(encoding="utf-8").splitlines() for path in cluster.jobs.glob("*.asked")]
-    assert len(words) == 4
-    for job in words:
-        assert {"--gpus=1", "--cpus-per-task=3"} <= set(job)
-        assert (job[job.index("--mem") + 1], job[job.index("-t") + 1]) == ("3500", "20")
+    assert batch.wait(timeout=600) == 1, here.said
+    assert result(here) == local
+    assert "1 of 2 notebooks failed" in here.said
+    assert len(re.findall(f"^failed +{FAILS}", here.said, re.MULTILINE)) == 1
+    assert "ZeroDivisionError" in here.said
+    assert len(here.jobs(FAILS)) == 2
+    (number,) = here.jobs(TRAINS)
+    asked = here.scheduler.about(number)
+    assert (asked["NumCPUs"], asked["TimeLimit"]) == ("3", "00:20:00")
+    assert asked["MinMemoryNode"] == "3500M"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
+def test_a_cancelled_job_goes_on_from_its_checkpoint(cluster):
+    steps = 40
+    there = cluster({TRAINS: TRAINING.format(steps=steps, seconds=0.5)})
+    batch = there.batch("--retries", "1")
+    number = there.job(TRAINS)
+    there.wait(lambda: looks(there) > 5)
+    subprocess.run(["scancel", number], check=True)
+    assert batch.wait(timeout=600) == 0, there.said
+    assert there.state(number) == "CANCELLED"
+    assert len(there.jobs(TRAINS)) == 2
+    assert steps + 1 < looks(there) <= steps + 4
+    resumed = result(there)
+    assert there.record(TRAINS)["resumed"]
+    whole = TRAINING.format(steps=steps, seconds=0.5)
+    (there.notebooks / "toy2020" / "looks").unlink()
+    (there.figures / "smoke" / TRAINS / "result.json").unlink()
+    assert there.run("run", TRAINS)[0] == 0, whole
+    assert looks(there) == steps + 1
+    assert result(there) == resumed
+
+
+@pytest.mark.timeout(900)
+def test_a_job_whose_time_is_over_goes_on_from_its_checkpoint(cluster):
+    steps = 100
+    there = cluster({TRAINS: TRAINING.format(steps=steps, seconds=1)})
+    batch = there.batch("--retries", "3", "--set-resources", "notebook:runtime=1")
+    assert batch.wait(timeout=800) == 0, there.said
+    states = [there.state(number) for number in there.jobs(TRAINS)]
+    assert states[0] == "TIMEOUT"
+    assert states[-1] == "COMPLETED"
+    assert looks(there) <= steps + 4 * len(states)
+    assert there.record(TRAINS)["resumed"]
+
+
+@pytest.mark.timeout(900)
 def test_jobs_outlive_the_batch_that_was_killed_and_end_with_one_that_was_interrupted(cluster):
-    toy.file(cluster.notebooks, FAILS, ".ipynb").unlink()
-    batch = cluster.batch()
-    number = cluster.job(QUICK)
+    there = cluster({TRAINS: TRAINING.format(steps=10, seconds=1)})
+    batch = there.batch()
+    number = there.job(TRAINS)
     (snakemake,) = Path(f"/proc/{batch.pid}/task/{batch.pid}/children").read_text().split()
     batch.kill()
     batch.wait()
     os.killpg(int(snakemake), signal.SIGKILL)
-    cluster.wait(lambda: (cluster.jobs / f"{number}.rc").exists())
-    assert cluster.verdict(QUICK)
+    there.wait(lambda: there.state(number) == "COMPLETED")
+    assert there.verdict(TRAINS)
 
-    (cluster.root / "figures" / "smoke" / QUICK / "result.json").unlink()
-    batch = cluster.batch()
-    cluster.wait(lambda: (cluster.jobs / "2.asked").exists())
-    cluster.job(QUICK)
+    (there.figures / "smoke" / TRAINS / "result.json").unlink()
+    batch = there.batch()
+    second = there.wait(lambda: [job for job in there.jobs(TRAINS) if job != number])[-1]
+    there.job(TRAINS)
     batch.send_signal(signal.SIGINT)
-    assert batch.wait(timeout=200) == 130, cluster.said
-    assert (cluster.jobs / "2.rc").read_text() == "137"
-    assert cluster.verdict(QUICK) is None
+    assert batch.wait(timeout=200) == 130, there.said
+    there.wait(lambda: there.state(second) == "CANCELLED")
+    assert there.verdict(TRAINS) is None

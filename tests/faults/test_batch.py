@@ -230,7 +230,7 @@ def test_sources_that_change_while_a_run_waits_or_begins(project):
     assert "* outdated" in project.run("list")[2]
 
     fine, table = project.file("toy2020-fine", ".ipynb"), project.file("toy2020-fine")
-    writes = "open('fine.toml', 'a').write('# ')\\nfrom ledger"
+    writes = json.dumps(f"open({str(table)!r}, 'a').write('# ')\nfrom ledger")[1:-1]
     fine.write_text(fine.read_text().replace("from ledger", writes))
     code, _, err = project.run("run", "toy2020-fine")
     assert (code, "sources were written to" in err) == (1, True), err

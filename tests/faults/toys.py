@@ -32,12 +32,14 @@ value = width / 10
 """,
     "toy2020-slow": """
 import time
-print(file=open("started", "a"))
+from ledger import paths
+folder = paths.NOTEBOOKS / "toy2020"
+print(file=open(folder / "started", "a"))
 try:
     time.sleep(seconds)
 except KeyboardInterrupt:
     time.sleep(4)
-    print(file=open("saved", "a"))
+    print(file=open(folder / "saved", "a"))
     raise
 value = 0.5
 """,

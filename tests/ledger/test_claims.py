@@ -54,6 +54,12 @@ def test_a_record_holds_what_was_measured(toy, figures, capsys):
     assert "toy2020-lem1  [smoke]  HOLDS\n" in capsys.readouterr().out
 
 
+def test_a_number_may_not_have_the_name_of_a_check(toy):
+    """A finding that quotes the name would get one of the two."""
+    with pytest.raises(ClaimError, match="'value' is the name of a check"):
+        toy.measured().metric("value", 0.5)
+
+
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_record_says_whether_its_seconds_are_those_of_the_last_sitting(toy, resumed):
     claim = toy.measured()

@@ -54,18 +54,18 @@ def test_a_file_may_hold_several_claims_of_one_run(toy):
     assert registry.deciding("toy2020-lem1")[1] == ["toy2020-lem2", "ours", [own]]
     toy.register(both(toy) + OWN.replace("holds", "hold"))
     with pytest.raises(ClaimError, match=r"^toy2020/lem1.toml: lem2.checks.own.hold: unknown key"):
-        registry.registry()
+        registry.require_whole()
     toy.register(SECOND)
     with pytest.raises(
         ClaimError, match=r"^toy2020/lem1.toml: there is no claim 'lem1', after which the file"
     ):
-        registry.registry()
+        registry.require_whole()
     toy.register(both(toy))
     toy.register(toy.registered, "lem2.toml")
     with pytest.raises(
         ClaimError, match=r"^toy2020/lem2.toml: toy2020-lem2 is registered in another file as well"
     ):
-        registry.registry()
+        registry.require_whole()
 
 
 def test_a_notebook_may_serve_several_runs_with_parameters_of_their_own(toy):

@@ -34,6 +34,11 @@ NO_RESULT = re.compile(
 RESULT = re.compile(r"\d+\.\d+|\d[\d,]+\d|\d+ ?%")
 CODE_WORD = re.compile(r"`|\w_\w|\[|\w\(\)")
 
+
+def test_every_registered_file_is_whole():
+    registry.require_whole()
+
+
 each_page = pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
 each_claim = pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 

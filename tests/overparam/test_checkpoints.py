@@ -237,6 +237,75 @@ def test_all_that_a_log_depends_on_is_seen():
     assert [a == b for a, b in zip(keys(made(1)), other, strict=True)] == [False] * 4 + [True]
 
 
+NOTEBOOK = """
+from overparam.training import SquaredLoss
+
+class Scaled(SquaredLoss):
+    '''A notebook's own loss, which reads a parameter by its global name.'''
+    power = 2
+
+    def __call__(self, u):
+        value, derivative = super().__call__(u)
+        return value * factor, derivative * self.strength()
+
+    def strength(self):
+        return factor ** self.power
+
+    @staticmethod
+    def doubled(x):
+        return 2 * x
+
+class Meter:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, run):
+        return run.forward().sum() * self.scale
+"""
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """Names that a notebook has defined, in the module that its kernel runs as a program."""
+    names = vars(sys.modules["__main__"])
+    before = dict(names)
+    names["factor"] = 1.0
+    exec(NOTEBOOK, names)
+    yield names
+    names.clear()
+    names.update(before)
+
+
+def test_what_the_methods_of_a_notebooks_class_read_belongs_to_the_run(tmp_path, notebook):
+    def trained():
+        loss = notebook["Scaled"](torch.ones(20), "halfsum")
+        net = TwoLayerReLU(6, 30, 0.5, seeds=[0])
+        saved = Checkpoint(tmp_path / "net", finished=tmp_path / "runs")
+        return gradient_descent(net, X, loss, 0.05, 10, checkpoint=saved).loss
+
+    first = trained()
+    assert torch.equal(trained(), first)
+    notebook["factor"] = 3.0
+    assert not torch.equal(trained(), first)
+    notebook["factor"] = 1.0
+    assert torch.equal(trained(), first)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_what_an_object_of_a_notebooks_class_holds_is_seen(notebook):
+    seen = module.seen_by(notebook["Meter"](2.0))
+    assert module.seen_by(notebook["Meter"](2.0)) == seen
+    assert module.seen_by(notebook["Meter"](3.0)) != seen
+    loss = notebook["Scaled"](torch.ones(2), "sum")
+    before = module.seen_by(loss)[0]
+    notebook["Scaled"].power = 3
+    assert module.seen_by(loss)[0] != before
+    notebook["Scaled"].power = 2
+    assert module.seen_by(loss)[0] == before
+    notebook["Scaled"].doubled = staticmethod(lambda x: 3 * x)
+    assert module.seen_by(loss)[0] != before
+
+
 def test_another_number_of_threads_is_another_training(monkeypatch):
     one = module.training_key([], [])
     monkeypatch.setattr(torch, "get_num_threads", lambda: 7)

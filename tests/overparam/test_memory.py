@@ -23,6 +23,42 @@ def test_without_a_limit_three_quarters_of_the_free_memory_may_be_used(monkeypat
     assert memory.budget() == 750
 
 
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """groups(line of the process, {folder: (limit, use, files)}): control groups that it is in."""
+
+    def make(line, limits, limit="memory.max", use="memory.current", files="inactive_file"):
+        (tmp_path / "self").write_text(f"{line}\n")
+        for folder, (most, used, cached) in limits.items():
+            place = tmp_path / "groups" / folder
+            place.mkdir(parents=True, exist_ok=True)
+            (place / limit).write_text(f"{most}\n")
+            (place / use).write_text(f"{used}\n")
+            (place / "memory.stat").write_text(f"anon 5\n{files} {cached}\n")
+        monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+        monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "self")
+        monkeypatch.setattr(settings, "memory_limit", None)
+        monkeypatch.setattr(memory, "SHARE", 1.0)
+
+    return make
+
+
+def test_the_group_of_a_job_limits_its_memory(groups):
+    """The smallest limit counts, be it the job's own or one around it."""
+    groups("0::/slurm/job7", {".": ("max", 0, 0), "slurm": (5000, 900, 0)})
+    assert memory.budget() == 4100  # the job's own group is not visible
+    groups("0::/slurm/job7", {"slurm/job7": (3000, 1000, 400)})
+    assert memory.budget() == 2400
+
+
+def test_the_group_of_an_older_system_limits_its_memory(groups):
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+    groups("4:cpu,cpuacct:/x", {}, *names)
+    assert memory.budget() > 10**8
+    groups("9:memory:/job", {"memory/job": (1500, 700, 100), "memory": (10**15, 0, 0)}, *names)
+    assert memory.budget() == 900
+
+
 def test_what_an_object_holds_is_counted_once():
     class Holder:
         pass

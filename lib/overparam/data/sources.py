@@ -8,6 +8,7 @@ import importlib.util
 import itertools
 import os
 import sys
+import time
 import tomllib
 import zipfile
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ from urllib.parse import urlsplit
 
 from .. import settings
 from ..errors import DataCorrupt, DataUnavailable, ParameterError
+
+LARGEST = 2**30  # bytes of a file whose size is not registered
+PATIENCE = 60  # seconds after which a download must have gone at
+SLOWEST = 20_000  # bytes a second
 
 
 @functools.cache
@@ -83,7 +88,10 @@ def check(found):
             what = f"{found.name}: {path} does not have the registered sha256"
             if settings.data_cache not in path.parents:
                 raise DataCorrupt(f"{what}; it is not in the cache and stays as it is")
-            aside = _set_aside(path)
+            try:
+                aside = _set_aside(path)
+            except PermissionError as error:
+                raise DataCorrupt(f"{what}; it is another user's, who has to remove it") from error
             raise DataCorrupt(
                 f"{what}; it was set aside as {aside}, and the next run fetches it anew"
             )
@@ -167,13 +175,7 @@ def _download(name, path):
                 return host
             reasons.append(f"{host}: other content than registered")
         except (OSError, ValueError) as error:
-            status = getattr(getattr(error, "response", None), "status_code", "")
-            why = (
-                f"HTTP {status}"
-                if status
-                else getattr(error, "strerror", None) or type(error).__name__
-            )
-            reasons.append(f"{host}: {why}")
+            reasons.append(f"{host}: {_cause(error)}")
     raise DataUnavailable(_unavailable(name, path.name, reasons))
 
 
@@ -187,9 +189,10 @@ def _download_from(url, name, path):
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         # pooch asks whether the bar is true, which tqdm answers only where it has a total
-        bar = tqdm(
+        bar = _bounded(tqdm)(
             desc=path.name, total=info.get("size", 1), unit="B", unit_scale=True, file=sys.stderr
         )
+        bar.most = info.get("size", LARGEST)
         with bar:
             # identity: a host that compresses on the way would have requests hand over other bytes
             # than the file's
@@ -202,6 +205,35 @@ def _download_from(url, name, path):
         return True
     finally:
         part.unlink(missing_ok=True)
+
+
+def _bounded(bar):
+    """A kind of progress bar that ends a download which is longer or slower than it may be."""
+
+    class Bounded(bar):
+        most = LARGEST
+
+        def update(self, n=1):
+            super().update(n)
+            if self.n > self.most:
+                raise OSError(f"more than the {self.most} bytes of the file came")
+            seconds = time.monotonic() - began
+            if seconds > PATIENCE and self.n < SLOWEST * (seconds - PATIENCE):
+                raise OSError(f"only {self.n} bytes came in {seconds:.0f} seconds")
+
+    began = time.monotonic()
+    return Bounded
+
+
+def _cause(error):
+    """Why a download failed, in one line: the innermost of the errors that led to it."""
+    status = getattr(getattr(error, "response", None), "status_code", "")
+    if status:
+        return f"HTTP {status}"
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__
+    told = getattr(error, "strerror", None) or str(error)
+    return told.strip().splitlines()[0][:200] if told.strip() else type(error).__name__
 
 
 def _not_installed(name):

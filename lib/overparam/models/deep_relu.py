@@ -8,6 +8,7 @@ from functools import partial
 
 import torch
 
+from .. import arguments
 from ..norms import squared_row_differences
 from .open_run import OpenRun
 
@@ -167,9 +168,9 @@ class ReLURuns:
     """
 
     def __init__(self, p, m, d, L, *, seeds, tau=None, kappa=1.0, held_out=None, **place):
-        self.m, self.L, self.runs, self.held_out = m, L, len(seeds), held_out
+        self.seeds = arguments.seeds(seeds)
+        self.m, self.L, self.runs, self.held_out = m, L, len(self.seeds), held_out
         self.kappas = torch.as_tensor(kappa, dtype=torch.float64).expand(self.runs)
-        self.seeds = list(seeds)
         self.net = partial(ReLUNet, p, m, d, L, tau=tau, keep=False, **place)
 
     def descent(self, x, run=None):

@@ -8,6 +8,7 @@ import copy
 import numpy as np
 import torch
 
+from .. import arguments
 from ..errors import ParameterError
 from .open_run import OpenRun
 
@@ -41,7 +42,8 @@ class GatedRuns:
         if draw_on not in ("cpu", "device"):
             raise ParameterError(f"draw_on must be cpu or device, not {draw_on!r}")
         self.kind, self.d_x, self.m, self.L, self.d_y = kind, d_x, m, L, d_y
-        self.seeds, self.runs = list(seeds), len(seeds)
+        self.seeds = arguments.seeds(seeds)
+        self.runs = len(self.seeds)
         self.psi_rank, self.draw_on = psi_rank, draw_on
         self._weights = self._psi = None
         rank = psi_rank or 1

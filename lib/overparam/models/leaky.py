@@ -5,6 +5,7 @@ At alpha = 0 it is layers 1..L of Allen-Zhu et al. 2019.
 
 import torch
 
+from .. import arguments
 from .open_run import OpenRun
 
 
@@ -39,7 +40,9 @@ class LeakyMLP:
         dtype=torch.float32,
         device="cpu",
     ):
+        seeds = arguments.seeds(seeds)
         self.p, self.m, self.d, self.L, self.runs = p, m, d, L, len(seeds)
+        self.dtype = dtype
         self.biases, self.keep_W1 = biases, keep_W1
         unique = sorted(set(seeds))
         draws = zip(*(_draw(p, m, d, L, seed) for seed in unique), strict=True)

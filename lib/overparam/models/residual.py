@@ -5,6 +5,7 @@ from functools import partial
 
 import torch
 
+from .. import arguments
 from ..errors import ParameterError
 from ..norms import largest_singular
 from .open_run import OpenRun
@@ -131,7 +132,8 @@ class ResidualRuns:
     """Nets `ResidualReLU(d, m, L, theta, seed=..)`, one per run and seed, for training."""
 
     def __init__(self, d, m, L, theta, *, seeds, dtype=torch.float64, device="cpu"):
-        self.runs, self.m, self.seeds = len(seeds), m, list(seeds)
+        self.seeds = arguments.seeds(seeds)
+        self.runs, self.m, self.dtype = len(self.seeds), m, dtype
         self._net = partial(ResidualReLU, d, m, L, theta, dtype=dtype, device=device)
 
     def descent(self, x, run=None):

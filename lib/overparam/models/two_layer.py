@@ -2,6 +2,7 @@
 
 import torch
 
+from .. import arguments
 from ..errors import ParameterError
 from .open_run import OpenRun
 
@@ -25,7 +26,8 @@ class TwoLayerReLU:
     """
 
     def __init__(self, d, m, kappa, *, seeds, antisym=False, dtype=torch.float32, device="cpu"):
-        self.m, self.runs = m, len(seeds)
+        seeds = arguments.seeds(seeds)
+        self.m, self.runs, self.dtype = m, len(seeds), dtype
         kappas = list(kappa) if isinstance(kappa, list | tuple) else [kappa] * len(seeds)
         if len(kappas) != len(seeds):
             raise ParameterError(

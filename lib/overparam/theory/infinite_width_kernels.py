@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from .. import memory
+from .. import arguments, memory
 from ..errors import ParameterError
 
 LARGE = 5000  # rows from which progress is shown
 BLOCK = 256  # rows at a time: the working set stays in the cache, and only the result is n x n
 WORK = 10  # arrays of the size of a block
+NOT_DEFINITE = "the matrix is not positive definite: are two inputs parallel?"
 
 
 def relu_gram(x):
@@ -52,18 +53,29 @@ def kernel_predict(gram, cross, y):
     Raises ParameterError where the gram is not positive definite. Source: the limit k -> infinity
     of Arora et al. 2019, eqs. (7), (11).
     """
-    gram, cross, y = (_float64(t) for t in (gram, cross, y))
+    named = {"gram": gram, "cross": cross, "y": y}
+    gram, cross, y = (arguments.finite(_float64(t), name) for name, t in named.items())
     factor, failed = torch.linalg.cholesky_ex(gram)
-    if failed:
-        raise ParameterError("the matrix is not positive definite: are two inputs parallel?")
+    if failed or _singular(factor):
+        raise ParameterError(NOT_DEFINITE)
     columns = y if y.ndim == 2 else y.unsqueeze(1)
     prediction = cross @ torch.cholesky_solve(columns, factor)
     return prediction if y.ndim == 2 else prediction.squeeze(1)
 
 
+def _singular(factor):
+    """Whether the smallest pivot of a Cholesky factor is no larger than rounding can make it.
+
+    In which order the inputs stand must not decide whether two parallel ones are found.
+    """
+    pivots = factor.diagonal().square()
+    rounding = len(factor) * torch.finfo(factor.dtype).eps
+    return bool(pivots.min() <= rounding * pivots.max())
+
+
 def _unit(x):
-    x = _float64(x)
-    if not torch.allclose(x.norm(dim=1), x.new_ones(()), atol=1e-6):
+    x = arguments.rows(x, "x")
+    if not x.is_meta and not torch.allclose(x.norm(dim=1), x.new_ones(()), atol=1e-6):
         raise ParameterError("relu_gram needs unit-norm inputs: eq. (3) holds on the sphere")
     return x
 
@@ -86,7 +98,7 @@ def leaky_ntk(x, depth, alpha):
     x: inputs (n, p) of any norms, not 0. Returns float64 (n, n). Source: the limit of the Gram
     matrix in Guo et al. 2024, eq. (33); ours.
     """
-    x = _float64(x)
+    x = arguments.rows(x, "x")
     c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
 
     def block(a, b):
@@ -116,7 +128,8 @@ def residual_ntk(x, depth, theta):
     net. Returns float64 (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is
     ours.
     """
-    return _assembled(_float64(x), lambda a, b: _residual_block(a, b, depth, theta))
+    x = arguments.rows(x, "x")
+    return _assembled(x, lambda a, b: _residual_block(a, b, depth, theta))
 
 
 def _residual_block(a, b, depth, theta):
@@ -164,7 +177,7 @@ def gated_ntk(x, depth, kind="grelu"):
     x: inputs (n, d_x) of any norms, not 0; depth: L. Returns float64 (n, n), with diagonal L |x|^2.
     Source: Noy et al. 2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
     """
-    x = _float64(x)
+    x = arguments.rows(x, "x")
 
     def block(a, b):
         s, rho = _sizes_and_cosines(a, b)
@@ -261,9 +274,9 @@ def extreme_eigenvalues(gram):
     try:
         factor = cho_factor(gram, lower=True)
     except LinAlgError as error:
-        raise ParameterError(
-            f"the matrix is not positive definite ({error}): are two inputs parallel?"
-        ) from error
+        raise ParameterError(NOT_DEFINITE) from error
+    if _singular(torch.from_numpy(factor[0])):
+        raise ParameterError(NOT_DEFINITE)
     inverse = LinearOperator(gram.shape, matvec=lambda b: cho_solve(factor, b), dtype=gram.dtype)
     smallest = 1 / eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
     return float(smallest), float(largest)

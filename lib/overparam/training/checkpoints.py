@@ -165,10 +165,12 @@ def _without_comments(cell):
 def seen_by(*things):
     """What functions and values are and refer to: ([code, numbers and words], [tensors]).
 
-    Both are for a `training_key`. The code of functions that stand in other modules than the given
-    ones is left out: the library's is known as a whole.
+    Both are for a `training_key`. Classes of a notebook and what their objects hold count with
+    their methods. The code of functions that stand in other modules than the given ones is left
+    out: the library's is known as a whole.
     """
     namespaces = [thing.__globals__ for thing in things if inspect.isfunction(thing)]
+    namespaces.append(vars(sys.modules["__main__"]))
     values, tensors = [], []
     todo = list(things)
     done = set()
@@ -195,12 +197,16 @@ def _opened(thing, namespaces):
         return [], thing
     if isinstance(thing, functools.partial):
         return [], [thing.func, thing.args, thing.keywords]
-    if inspect.ismethod(thing):
+    if inspect.ismethod(thing) or isinstance(thing, staticmethod | classmethod):
         return [], [thing.__func__]
-    if inspect.isbuiltin(thing) or inspect.isclass(thing):
+    if isinstance(thing, property):
+        return [], [thing.fget]
+    if inspect.isclass(thing):
+        return [thing.__qualname__], _parts(thing) if _of_notebook(thing) else []
+    if inspect.isbuiltin(thing):
         return [thing.__qualname__], []
     if not inspect.isfunction(thing):
-        return [], []
+        return [], [type(thing), vars(thing)] if _of_notebook(type(thing)) else []
     found = inspect.getclosurevars(thing)
     told = [thing.__qualname__]
     parts = [thing.__defaults__, thing.__kwdefaults__, found.nonlocals]
@@ -208,6 +214,19 @@ def _opened(thing, namespaces):
         told += _bytecode(thing.__code__)
         parts.append(found.globals)
     return told, parts
+
+
+def _of_notebook(kind):
+    """Whether a class is defined in the notebook, or in what else is run as a program."""
+    return kind.__module__ == "__main__" and hasattr(kind, "__dict__")
+
+
+def _parts(kind):
+    """What a class is made of: classes before it, methods, and values of its own."""
+    own = [
+        value for name, value in vars(kind).items() if callable(value) or not name.startswith("__")
+    ]
+    return [*kind.__bases__, *own]
 
 
 def _bytecode(code):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import torch
 from tqdm import tqdm
 
-from .. import settings
+from .. import arguments, settings
 from ..errors import ParameterError, TrainingDiverged
 from .batches import FullBatch, times_within
 from .checkpoints import deferred_interrupts, seen_by, stop_if_asked, training_key
+from .losses import Loss
 from .parallel import all_at_once, bytes_of_a_run, in_threads
 
 ALL_EXAMPLES = FullBatch()
@@ -68,6 +69,7 @@ def gradient_descent(
     >>> history.loss[0, -1].item() < 1e-6
     True
     """
+    _check(net, x, loss)
     batches.check(x.shape[-2], steps)
     training = _Training(net, x, loss, eta, steps, batches, log or {}, at, checkpoint)
     each = bytes_of_a_run(net, batches.first_inputs(x))
@@ -83,6 +85,22 @@ def gradient_descent(
     if history.diverged.any() and not allow_divergence:
         _complain(history, training)
     return history
+
+
+def _check(net, x, loss):
+    """Raise ParameterError where net, inputs and labels are not finite or do not fit together."""
+    arguments.finite(x, "x")
+    precision = getattr(net, "dtype", x.dtype)  # some nets take that of their inputs
+    if x.dtype != precision:
+        raise ParameterError(f"x is {x.dtype} and the net is {precision}: make them equal")
+    if isinstance(loss, Loss):
+        arguments.finite(loss.y, "y")
+        labels = loss.y.shape[1 if loss.runs_axis else 0]
+        if labels != x.shape[-2]:
+            told = f"y has {labels} labels, of shape {arguments.shape(loss.y)}"
+            raise ParameterError(
+                f"{told}, for {x.shape[-2]} inputs, x of shape {arguments.shape(x)}"
+            )
 
 
 def _complain(history, training):
@@ -101,7 +119,7 @@ class _Training:
     def __init__(self, net, x, loss, eta, rounds, batches, log, at, checkpoint):
         self.net, self.x, self.loss, self.batches = net, x, loss, batches
         self.log, self.checkpoint = log, checkpoint
-        self.eta = torch.as_tensor(eta, dtype=torch.float64).expand(net.runs)
+        self.eta = arguments.step_sizes(eta, net.runs)
         self.n, self.rounds = x.shape[-2], rounds
         per_round = batches.steps_per_round(self.n)
         self.steps = rounds * per_round
@@ -179,6 +197,8 @@ class _Run:
         if self.place == len(training.looks) or training.looks[self.place] != k:
             return None, True
         outputs = training.batches.outputs_at_all(self.descent, training.x)
+        if self.place == 0 and isinstance(self.loss, Loss):
+            self.loss.check_fit(outputs.shape[len(self.lead) :])
         value, derivative = self.loss(outputs)
         self.tensors["loss"][self.place] = value
         self.place += 1
@@ -198,7 +218,7 @@ class _Run:
         names = [type(self.descent).__name__, type(self.loss).__name__]
         counts = [eta.tolist(), training.rounds, training.at]
         logs = [training.log[name] for name in sorted(training.log)]
-        numbers, seen = seen_by(*logs, vars(self.loss), self.descent.fixed)
+        numbers, seen = seen_by(*logs, self.loss, vars(self.loss), self.descent.fixed)
         tensors = [training.x, *self.tensors.values(), *seen]
         return training_key([names, counts, repr(training.batches), numbers], tensors)
 

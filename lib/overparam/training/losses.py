@@ -28,6 +28,21 @@ class Loss:
             chosen.runs_axis = False
         return chosen
 
+    def check_fit(self, outputs):
+        """Raise ParameterError where the outputs of a run, of this shape, are not those of labels.
+
+        Otherwise each output would be compared with each label.
+        """
+        labels = self.y.shape[1:] if self.runs_axis else self.y.shape
+        if not self._fits(tuple(outputs), tuple(labels)):
+            raise ParameterError(
+                f"y of shape {tuple(labels)} for outputs of shape {tuple(outputs)}: "
+                "they have one number each"
+            )
+
+    def _fits(self, outputs, labels):
+        return outputs == labels
+
     def rows(self, index):
         """The loss of some of the examples: a mean is that over these, a sum is not rescaled."""
         chosen = copy.copy(self)
@@ -91,6 +106,9 @@ class CrossEntropyLoss(Loss):
 
     def __init__(self, y):
         super().__init__(y.long(), 1 / len(y), mean=True)
+
+    def _fits(self, outputs, labels):
+        return outputs[:-1] == labels
 
     def __call__(self, u):
         labels = self.y.expand(u.shape[:-1]).unsqueeze(-1)

@@ -1,0 +1,137 @@
+"""What a caller may not hand in is refused in one line that names it."""
+
+import itertools
+
+import pytest
+import torch
+
+from overparam.errors import ParameterError
+from overparam.models.deep_relu import ReLURuns
+from overparam.models.gated import GatedRuns
+from overparam.models.leaky import LeakyMLP
+from overparam.models.residual import ResidualRuns
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory import infinite_width_kernels as kernels
+from overparam.training import CrossEntropyLoss, SquaredLoss, gradient_descent
+
+NAN = float("nan")
+KERNELS = {
+    "relu": kernels.relu_gram,
+    "leaky": lambda x: kernels.leaky_ntk(x, 2, 0.5),
+    "residual": lambda x: kernels.residual_ntk(x, 2, 0.5),
+    "plain": lambda x: kernels.residual_ntk(x, 2, None),
+    "gated": lambda x: kernels.gated_ntk(x, 2),
+}
+NETS = {
+    "two-layer": lambda seeds: TwoLayerReLU(3, 8, 1.0, seeds=seeds),
+    "leaky": lambda seeds: LeakyMLP(3, 8, 1, 1, alphas=[0.5], seeds=seeds),
+    "deep": lambda seeds: ReLURuns(3, 8, 1, 1, seeds=seeds),
+    "residual": lambda seeds: ResidualRuns(3, 8, 2, 0.5, seeds=seeds),
+    "gated": lambda seeds: GatedRuns("grelu", 3, 8, 1, seeds=seeds),
+}
+
+
+def refused(call, *words):
+    """The call raises ParameterError in one line that holds the words."""
+    with pytest.raises(ParameterError) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+def train(x=None, y=None, eta=0.1, seeds=(0,), loss=None):
+    x = torch.eye(3) if x is None else x
+    loss = loss or SquaredLoss(torch.ones(3) if y is None else y, "sum")
+    return gradient_descent(TwoLayerReLU(3, 8, 1.0, seeds=list(seeds)), x, loss, eta, 2)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_names_the_row_that_is_no_number_or_zero(name):
+    x = torch.eye(4, dtype=torch.float64)
+    for value in (NAN, float("inf")):
+        x[2, 1] = value
+        refused(lambda: KERNELS[name](x), "NaN or infinity in row 2", "(4, 4)")
+    x[2] = 0
+    refused(lambda: KERNELS[name](x), "row 2 of x is zero")
+    refused(lambda: KERNELS[name](x[0]), "one row per input", "(4)")
+    x[2, 2] = 1
+    assert KERNELS[name](x).isfinite().all()
+
+
+def test_a_prediction_refuses_what_is_no_number():
+    gram, cross, y = torch.eye(2), torch.ones(1, 2), torch.ones(2)
+    refused(lambda: kernels.kernel_predict(gram, cross, y * NAN), "y", "NaN")
+    refused(lambda: kernels.kernel_predict(gram, cross * NAN, y), "cross", "NaN")
+    refused(lambda: kernels.kernel_predict(gram * NAN, cross, y), "gram", "NaN")
+
+
+X = torch.tensor([[-2.0, 1, 2], [-2, 1, 2], [-1, 0, 1]], dtype=torch.float64)
+X_NEW = torch.tensor([[1.0, -2, 3]], dtype=torch.float64)
+Y = torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64)
+
+
+def _orders():
+    more = torch.tensor([[1.0, 2, 2], [0, 1, 0], [3, 0, 1]], dtype=torch.float64)
+    return [
+        *((X, order) for order in itertools.permutations(range(3))),
+        *((torch.cat([X, more]), order) for order in itertools.permutations(range(6))),
+    ]
+
+
+def test_a_repeated_input_is_refused_in_every_order():
+    """Rounding alone decides whether a factorization breaks down, so its pivots are looked at."""
+    for inputs, order in _orders():
+        x = torch.nn.functional.normalize(inputs[list(order)], dim=1)
+        gram = kernels.relu_gram(x)
+        cross = kernels.relu_cross_gram(torch.nn.functional.normalize(X_NEW, dim=1), x)
+        y = torch.ones(len(x), dtype=torch.float64)
+        refused(lambda: kernels.kernel_predict(gram, cross, y), "two inputs parallel")  # noqa: B023
+        refused(lambda: kernels.extreme_eigenvalues(gram), "two inputs parallel")  # noqa: B023
+
+
+@pytest.mark.parametrize("distance", [1e-6, 1e-4])
+def test_near_inputs_are_not_refused(distance):
+    x = torch.cat([X[:1], X[:1] + torch.tensor([[0.0, distance, 0.0]]), X[2:]])
+    x = torch.nn.functional.normalize(x, dim=1)
+    gram = kernels.relu_gram(x)
+    assert kernels.kernel_predict(gram, gram, Y).sub(Y).abs().max() < 1e-6
+    smallest, largest = kernels.extreme_eigenvalues(gram)
+    values = torch.linalg.eigvalsh(gram)
+    assert smallest == pytest.approx(values[0].item(), rel=1e-5)
+    assert largest == pytest.approx(values[-1].item(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_seeds_are_a_list_of_integers(name):
+    refused(lambda: NETS[name](0), "seeds must be a list", "not 0")
+    refused(lambda: NETS[name]([0.5]), "seeds must be a list")
+    refused(lambda: NETS[name]([]), "seeds is empty")
+    assert NETS[name](range(1)).runs == 1
+
+
+def test_a_training_refuses_numbers_that_are_none():
+    refused(lambda: train(x=torch.eye(3) * NAN), "x", "row 0")
+    refused(lambda: train(y=torch.tensor([1.0, NAN, 1.0])), "y", "(3)")
+
+
+def test_a_training_refuses_labels_that_do_not_fit():
+    refused(lambda: train(y=torch.ones(4)), "4 labels", "3 inputs")
+    refused(lambda: train(y=torch.ones(3, 1)), "(3, 1)", "outputs of shape (3,)")
+    wrong = CrossEntropyLoss(torch.zeros(4))
+    refused(lambda: train(loss=wrong), "4 labels", "3 inputs")
+
+
+def test_a_training_refuses_inputs_of_another_precision():
+    refused(lambda: train(x=torch.eye(3).double()), "float64", "float32", "make them equal")
+    net = ResidualRuns(3, 8, 2, 0.5, seeds=[0])
+    loss = SquaredLoss(torch.ones(3), "sum")
+    refused(lambda: gradient_descent(net, torch.eye(3), loss, 0.1, 1), "float32", "float64")
+
+
+def test_step_sizes_are_not_negative_and_one_for_each_run():
+    refused(lambda: train(eta=-0.1), "eta", "-0.1")
+    refused(lambda: train(eta=[0.1, NAN], seeds=[0, 1]), "eta", "NaN")
+    refused(lambda: train(eta=[0.1, 0.1, 0.1], seeds=[0, 1]), "each of 2 runs")
+    assert train(eta=[0.0, 0.1], seeds=[0, 1]).loss.shape == (2, 3)
