@@ -71,11 +71,13 @@ class Copy:
         """Files that only an attempt under way should have."""
         folders = [self.figures, self.logs, self.root / "data"]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-        locks = [p for p in files if p.suffix == ".lock"]
+        under_way = (".tmp", ".part", ".safetensors")
         return [
-            p
-            for p in files
-            if p not in locks and (p.suffix in (".tmp", ".part", ".safetensors") or "/." in str(p))
+            file
+            for file in files
+            if file.suffix != ".lock"
+            and ".snakemake" not in file.parts  # its own records of what it made
+            and (file.suffix in under_way or "/." in str(file))
         ]
 
 

@@ -18,6 +18,7 @@ class Cluster(Copy):
     def __init__(self, folder, bodies, scheduler):
         super().__init__(folder / "a project")
         self.scheduler = scheduler
+        self.earlier = set(scheduler.jobs())  # of other tests
         for claim, body in bodies.items():
             toy.write(self.notebooks, claim, body)
 
@@ -49,11 +50,11 @@ class Cluster(Copy):
         return value
 
     def jobs(self, stem):
-        """Ids of the jobs of a notebook, in the order in which they were submitted."""
+        """Ids of this project's jobs of a notebook, in the order in which they were submitted."""
         found = [
             number
             for number, (comment, _) in self.scheduler.jobs().items()
-            if comment.endswith(f"_{stem}")
+            if comment.endswith(f"_{stem}") and number not in self.earlier
         ]
         return sorted(found, key=int)
 

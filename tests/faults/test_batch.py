@@ -77,7 +77,7 @@ def test_failures_keep_their_logs_and_the_last_records_and_do_not_stop_the_other
     assert json.loads(project.record("toy2020-fine"))["verdict"] == "reproduced"
     record = json.loads(project.record("toy2020-nan"))
     assert (record["verdict"], record["checks"][0]["value"]) == ("not reproduced", None)
-    assert record["metrics"]["value"]["value"] is None
+    assert record["metrics"]["same"]["value"] is None
     # Said once, in our words: nbclient's own line could come after the last one of an interrupted
     # run.
     assert "Kernel died while" not in project.run("run", "toy2020-dies")[2]

@@ -301,9 +301,9 @@ def test_a_record_with_other_types_is_made_anew(sums):
 
 def test_an_outdated_reference_is_not_compared_with(sums):
     ran(sums)
-    assert "reference" in sums.run("run", CLAIM, "-p", "width=9")[1]
+    assert "(reference" in sums.run("run", CLAIM, "-p", "width=9")[1]
     toy.write(sums.notebooks, CLAIM, "value = 0.25")
-    assert "reference" not in sums.run("run", CLAIM, "-p", "width=9")[1]
+    assert "(reference" not in sums.run("run", CLAIM, "-p", "width=9")[1]
 
 
 def test_a_folder_that_cannot_be_written_to_costs_no_run(sums):

@@ -39,7 +39,7 @@ rest = {"log": {"moved": lambda run: seen(run)}, "at": [5, 60], "checkpoint": sa
 history = gradient_descent(net, x, Scaled(y, "sum"), ETA, 60, **rest)
 value = history.loss[0, -1] + history.logs["moved"].sum() + halving_step(history.loss)[0]
 value = value.item() / 1e3 + rate
-claim.metric("value", value)
+claim.metric("same", value)
 claim.series(curve=history.loss[0])
 """
 )

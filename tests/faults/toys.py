@@ -52,7 +52,7 @@ resource.setrlimit(resource.RLIMIT_AS, (have + 2**28, have + 2**28))
 np.ones(2**27)
 """,
     "toy2020-mute": "value = 0.5\nclaim.report = lambda: None",
-    "toy2020-nan": 'value = float("nan")\nclaim.metric("value", value)',
+    "toy2020-nan": 'value = float("nan")\nclaim.metric("same", value)',
     "toy2020-diverges": NET.format(n=3, m=8)
     + 'gradient_descent(net, x, SquaredLoss(y, "sum"), 1e200, 5)',
     "toy2020-trains": NET.format(n=40, m=500)

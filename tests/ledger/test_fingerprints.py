@@ -27,6 +27,7 @@ def notebook(path, code, text="# Title", outputs=()):
         ({"code": 'x = 1\nclaim.say("new")'}, True),
         ({"parameters": {"n": 2}}, True),
         ({"deciding": ["<= 2"]}, True),
+        ({"threads": 2}, True),
         ({"text": "# A corrected sentence"}, False),
         ({"code": "x = 1  # why"}, False),
         ({"code": "x = (\n    1)"}, False),
@@ -40,11 +41,13 @@ def test_a_fingerprint_sees_code_and_no_prose(path, change, counts):
         "outputs": [],
         "parameters": {"n": 1},
         "deciding": ["<= 1"],
+        "threads": 1,
     }
     made = []
     for case in (base, base | change):
         notebook(path, case["code"], case["text"], case["outputs"])
-        made.append(fingerprints.fingerprint(path, case["parameters"], case["deciding"]))
+        decided = [case[name] for name in ("parameters", "deciding", "threads")]
+        made.append(fingerprints.fingerprint(path, *decided))
     assert (made[0] != made[1]) == counts
 
 
@@ -93,7 +96,7 @@ def library(path, tmp_path, monkeypatch):
         for name, text in modules.items():
             (package / f"{name}.py").write_text(text)
         fingerprints.refresh()
-        return fingerprints.fingerprint(path, {}, []), fingerprints.library(path)
+        return fingerprints.fingerprint(path, {}, [], 1), fingerprints.library(path)
 
     yield made
     fingerprints.refresh()
@@ -144,6 +147,6 @@ def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
             fingerprints, "_data_sets", lambda now=licence: {"birds": now, "bees": "the same"}
         )
         made[licence] = [
-            fingerprints.fingerprint(path, {"name": name}, []) for name in ("birds", "bees")
+            fingerprints.fingerprint(path, {"name": name}, [], 1) for name in ("birds", "bees")
         ]
     assert [old == new for old, new in zip(*made.values(), strict=True)] == [False, True]

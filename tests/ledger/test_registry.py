@@ -135,7 +135,7 @@ def test_a_notebook_may_serve_several_runs_with_parameters_of_their_own(toy):
             "[[changes]]\ndate = '1'\nwhat = 'a'\nwhy = 'b'\n[ranges]",
             "changes.date: '1' is of the",
         ),
-        ("[checks.value]", "[checks.value", "toml is not valid TOML"),
+        ("[checks.value]", "[checks.value", "it is not valid TOML"),
         ("n = 20", "m = 20", "sizes.laptop: unknown parameter 'm'; "),
         ("n = 20", "rate = 2.0", "sizes.laptop: rate must be in [0.0, 1.0]"),
     ],

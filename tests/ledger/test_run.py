@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ledger import claim as claims
 from ledger import run
 from ledger.errors import ClaimError
 from overparam import settings
@@ -29,6 +30,8 @@ def test_a_claim_writes_where_its_run_says(toy, monkeypatch, tmp_path, figures):
     assert saved.exists()  # until the whole run has ended well
     assert not figures.exists()
     monkeypatch.setenv(run.VARIABLE, json.dumps({"sources": "of an earlier time"}))
+    toy.open()  # a later claim of the same notebook: its sources were compared before
+    monkeypatch.setattr(claims, "_settled", set())
     with pytest.raises(ClaimError, match="sources were written to since its run began"):
         toy.open()
 

@@ -21,6 +21,7 @@ from ..errors import DataCorrupt, DataUnavailable, ParameterError
 LARGEST = 2**30  # bytes of a file whose size is not registered
 PATIENCE = 60  # seconds after which a download must have gone at
 SLOWEST = 20_000  # bytes a second
+PIECE = 2**16  # bytes that are asked for at a time, and which pooch counts as whole
 
 
 @functools.cache
@@ -192,12 +193,12 @@ def _download_from(url, name, path):
         bar = _bounded(tqdm)(
             desc=path.name, total=info.get("size", 1), unit="B", unit_scale=True, file=sys.stderr
         )
-        bar.most = info.get("size", LARGEST)
+        bar.most = info.get("size", LARGEST) + PIECE
         with bar:
             # identity: a host that compresses on the way would have requests hand over other bytes
             # than the file's
             headers = {"Accept-Encoding": "identity"}
-            get = pooch.HTTPDownloader(bar, chunk_size=1 << 16, timeout=(10, 60), headers=headers)
+            get = pooch.HTTPDownloader(bar, chunk_size=PIECE, timeout=(10, 60), headers=headers)
             get(url, str(part), None)
         if not _intact(name, part, info, _sha256(part)):
             return False
