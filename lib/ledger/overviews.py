@@ -6,7 +6,7 @@ verdict.
 
 import re
 
-from . import arguments, files, findings, paths, registry, show
+from . import arguments, files, findings, paths, registry, render, show
 from .site import quotes
 from .site import records as entries
 
@@ -90,7 +90,7 @@ def _title(entry):
     """A claim's title as a link to its executed notebook from the project's README."""
     version = entry.best
     place = version.path.relative_to(paths.ROOT).as_posix()
-    return f"[{_cell(entry.claim.title)}]({place}): *{entry.verdict}*"
+    return f"[{render.in_cell(entry.claim.title)}]({place}): *{entry.verdict}*"
 
 
 def _overview(paper, own, quoted):
@@ -121,7 +121,7 @@ def _row(entry):
     And its verdict, with links to page and reference.
     """
     claim, version = entry.claim, entry.best
-    picture, words, verdict = "", f"**{_cell(claim.title)}**", f"**{entry.verdict}**"
+    picture, words, verdict = "", f"**{render.in_cell(claim.title)}**", f"**{entry.verdict}**"
     links = [f"[page]({claim.page.notebook.name})", f"[registered]({claim.page.file.name})"]
     if version and version.record:
         folder, executed = _reference(entry)
@@ -130,7 +130,7 @@ def _row(entry):
                 f'[<img src="{folder}/{claim.id}/{version.figure}" width="{PICTURE}" '
                 f'alt="">]({executed})'
             )
-        words += f"<br>{_cell(findings.opening(version.finding))}<br>{claim.source}"
+        words += f"<br>{render.in_cell(findings.opening(version.finding))}<br>{claim.source}"
         verdict += f" ({version.size})"
         links.insert(0, f"[executed reference]({executed})")
     if claim.printed:
@@ -145,10 +145,6 @@ def _reference(entry):
     """
     folder = f"../../figures/{entry.best.size}"
     return folder, f"{folder}/{entry.claim.page.id}/notebook.ipynb"
-
-
-def _cell(text):
-    return text.replace("|", "\\|")
 
 
 class _Quotes(quotes.Quotes):

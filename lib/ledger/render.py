@@ -194,10 +194,26 @@ def _escaped(text):
 
     Formulas and code between backticks stay theirs.
     """
-    parts = re.split(r"(\$[^$]+\$|`[^`]+`)", " ".join(text.split()))
-    words = [re.sub(r"([\\|*_`\[\]<>$~])", r"\\\1", part) for part in parts[::2]]
-    bars = {"$": "\\vert ", "`": "\\|"}  # a bar as such would end the cell
+    words, special = _taken_apart(" ".join(text.split()))
+    shown = [re.sub(r"([\\|*_`\[\]<>$~])", r"\\\1", part) for part in words]
+    return _joined(shown, special)
+
+
+def in_cell(text):
+    """Markdown text whose bars do not end the cell of a table."""
+    words, special = _taken_apart(text)
+    return _joined([part.replace("|", "\\|") for part in words], special)
+
+
+def _taken_apart(text):
+    """(the words around formulas and code, the formulas and code without bars) of a text."""
+    parts = re.split(r"(\$[^$]+\$|`[^`]*`)", text)
+    bars = {"$": "\\vert ", "`": "\\|"}
     special = [part.replace("\\|", "\\Vert ").replace("|", bars[part[0]]) for part in parts[1::2]]
+    return parts[::2], special
+
+
+def _joined(words, special):
     return "".join(word + rest for word, rest in zip(words, [*special, ""], strict=True))
 
 
