@@ -50,8 +50,9 @@ SOURCES = {
     "rate": [0.5, 2.0],
     "threshold": [1.0, 2.0],
 }
-SOURCES |= {"half": [2, 4], "DIGITS": [6, 3]}
-LIBRARY = ("overparam/training/losses.py", "ledger/values.py")  # which have the last two
+SOURCES |= {"half": [2, 4], "DIGITS": [6, 3], "tags": [[], ["skip-execution"]], "threads": [1, 2]}
+LIBRARY = ("overparam/training/losses.py", "ledger/values.py")  # which have half and DIGITS
+MORE = "value = value + 1"  # a cell whose tags decide whether it is run
 LOOK = """
 import json
 from ledger import paths, records
@@ -89,6 +90,8 @@ class Mischief:
         """
         steps = {
             self.edit: 4,
+            self.edit_and_keep_the_times: 2,
+            self.link_or_unlink: 1,
             self.revert: 2,
             self.interrupt_or_kill: 4,
             self.edit_while_it_runs: 3,
@@ -120,9 +123,10 @@ class Mischief:
         now, code = self.sources, CODE
         for name in ("FACTOR", "TWICE", "ETA"):
             code = code.replace(name, repr(now[name]))
-        sizes = f"[sizes.laptop]\nrate = {now['rate']}\nresources = {{ threads = 1 }}\n"
+        sizes = f"[sizes.laptop]\nrate = {now['rate']}\n"
+        sizes += f"resources = {{ threads = {now['threads']} }}\n"
         contents = {
-            project.file(CLAIM, ".ipynb"): toy.notebook(CLAIM, code),
+            project.file(CLAIM, ".ipynb"): self.notebook(code),
             project.file(CLAIM): toy.REGISTERED.format(at_most=now["threshold"]) + sizes,
             project.root / "lib" / LIBRARY[0]: self.losses.replace(
                 "[..., :1] / 2", f"[..., :1] / {now['half']}"
@@ -134,6 +138,13 @@ class Mischief:
         for path, content in contents.items():
             if not path.exists() or path.read_text() != content:
                 path.write_text(content)
+
+    def notebook(self, code):
+        notebook = json.loads(toy.notebook(CLAIM, code))
+        metadata = {"tags": self.sources["tags"]}
+        more = {**notebook["cells"][-1], "id": "more", "source": MORE, "metadata": metadata}
+        notebook["cells"].insert(-1, more)
+        return json.dumps(notebook)
 
     def found(self, project):
         """What of a record depends on its sources."""
@@ -195,6 +206,27 @@ class Mischief:
         )
         self.history.append(dict(self.sources))
         self.write(self.project)
+
+    def edit_and_keep_the_times(self):
+        """As what copies files together with their times; some of these edits keep sizes, too."""
+        lib = self.project.root / "lib"
+        files = [self.project.file(CLAIM, suffix) for suffix in (".ipynb", ".toml")]
+        files += [lib / name for name in LIBRARY]
+        times = [(path, path.stat()) for path in files]
+        self.edit()
+        for path, was in times:
+            os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+    def link_or_unlink(self):
+        """A folder of the library lies elsewhere, and a link leads there."""
+        folder = (self.project.root / "lib" / LIBRARY[0]).parent
+        elsewhere = self.project.root / "elsewhere"
+        if folder.is_symlink():
+            folder.unlink()
+            shutil.move(elsewhere, folder)
+        else:
+            shutil.move(folder, elsewhere)
+            folder.symlink_to(elsewhere)
 
     def revert(self):
         self.sources = dict(self.random.choice(self.history))
