@@ -115,7 +115,8 @@ def test_no_check_changed_unsaid_since_the_freeze(claim):
 
 
 @each_run
-def test_an_executed_notebook_is_of_one_run_and_in_todays_words(path, tmp_path):
+def test_an_executed_notebook_is_of_one_run_and_in_todays_words(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "FIGURES", FIGURES)  # from where links lead
     page, size = path.parts[-2], path.parts[-3]
     served = [claim.id for claim in registry.served(page)]
     notebook = json.loads(path.read_text(encoding="utf-8"))
