@@ -9,6 +9,7 @@ import json
 import pkgutil
 import re
 import types
+from pathlib import Path
 
 import jinja2
 
@@ -93,6 +94,8 @@ def claim_page(env, entry, version, paper):
 
 def _target(found, paper):
     """Where a link of a paper's page to a notebook leads on the site."""
+    if found[2] in [path.name for path in explorers()]:
+        return f"](/{Path(found[2]).stem})"
     notebook = paths.NOTEBOOKS / (found[1] or paper) / found[2]
     pages = [
         claim.page.id for claim in registry.registry().values() if claim.page.notebook == notebook
