@@ -6,6 +6,7 @@
 # Resources bear the names that Snakemake's SLURM plug-in asks the scheduler for. On one machine without a scheduler
 # `--resources gpu=1` lets one notebook at a time have the GPU; CUDA_VISIBLE_DEVICES says which one that is.
 
+import os
 import sys
 
 from ledger import batch, paths, records, registry
@@ -32,7 +33,8 @@ rule all:
 # record must outlive a failed attempt to replace it. The log is empty while the notebook runs, then says how it ended.
 rule notebook:
     input:
-        lambda wildcards: registry.claim(wildcards.stem).page.notebook,
+        # from the folder of logs, in which Snakemake works: names of outer folders may hold braces
+        lambda wildcards: os.path.relpath(registry.claim(wildcards.stem).page.notebook, paths.LOGS),
     output:
         touch("done/{profile}/{stem}"),
     log:

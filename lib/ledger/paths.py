@@ -26,5 +26,6 @@ def for_sockets():
 
 
 def relative(path):
-    """A path as a reader in the present folder writes it."""
-    return os.path.relpath(path) if Path.cwd() in path.parents else path
+    """A path as a reader in the present folder writes it; jobs of a batch stand in that of logs."""
+    here = Path.cwd()
+    return os.path.relpath(path) if here in path.parents and here != LOGS else path

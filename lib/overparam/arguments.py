@@ -29,9 +29,9 @@ def rows(x, name):
     if x.ndim != 2:
         raise ParameterError(f"{name} must have one row per input, (n, d), not {shape(x)}")
     finite(x, name)
-    zero = x.norm(dim=1) == 0
-    if not x.is_meta and bool(zero.any()):
-        row = int(zero.int().argmax())
+    lengths = x.norm(dim=1)
+    if not x.is_meta and not bool((lengths > 0).all()):
+        row = int(lengths.argmin())
         raise ParameterError(f"row {row} of {name} is zero, and a zero input has no direction")
     return x
 
@@ -54,7 +54,7 @@ def step_sizes(eta, runs):
     sizes = torch.as_tensor(eta, dtype=torch.float64)
     if sizes.ndim > 1 or sizes.numel() not in (1, runs):
         raise ParameterError(f"eta must be one number or one for each of {runs} runs, not {eta!r}")
-    if bool((sizes < 0).any()) or bool(sizes.isnan().any()):
+    if not bool((sizes >= 0).all()):  # not true of NaN, either
         raise ParameterError(f"eta must not be negative or NaN, but is {eta!r}")
     return sizes.expand(runs)
 

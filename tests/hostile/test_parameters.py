@@ -104,7 +104,8 @@ def test_a_batch_runs_in_a_folder_of_any_name_with_any_words(tmp_path):
     toy.write(
         made.notebooks,
         claim,
-        'open("word", "w").write(word)\nvalue = 0.5',
+        "from ledger import paths\n"
+        '(paths.NOTEBOOKS / "toy2020" / "word").write_text(word)\nvalue = 0.5',
         f"[sizes.smoke]\nword = {json.dumps(word)}",
     )
     code, out, err = made.run("figures")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from ledger import render
+from ledger import records, render, run
 from ledger.claim import Claim
 from ledger.errors import ClaimError
 from overparam.errors import MemoryExceeded, ParameterError
@@ -70,8 +70,10 @@ def test_a_record_says_whether_its_seconds_are_those_of_the_last_sitting(toy, re
 
 
 def test_a_changed_parameter_never_overwrites_a_reference_and_is_shown_beside_it(
-    toy, figures, capsys
+    toy, figures, capsys, monkeypatch
 ):
+    told = run.Run(fingerprint=records.fingerprint(toy.id, "smoke"))
+    monkeypatch.setenv(*told.variables().popitem())
     toy.measured(0.75, n=6, rate=0.25).report()
     assert not (figures / "smoke").exists()
     out = capsys.readouterr().out
