@@ -35,7 +35,7 @@ from .values import finite, measured, prepared, significant, tidy
 LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 _shown = weakref.WeakSet()  # figures that serve several claims are shown once
-_settled = set()  # notebooks whose sources were compared with those of the run
+_opened = []  # the claims that this process has opened, in order
 
 
 class Claim:
@@ -83,8 +83,8 @@ class Claim:
         """
         page, notebook = self.spec.page, self.spec.page.notebook
         # A later claim of the same notebook finds all modules imported.
-        first = not _settled
-        _settled.add(notebook)
+        first = not _opened
+        _opened.append(self.id)
         if first and self._run.sources and self._run.sources != fingerprints.settled(page):
             raise ClaimError(
                 f"{self.id}: sources were written to since its run began; run it again"

@@ -31,7 +31,7 @@ def test_a_claim_writes_where_its_run_says(toy, monkeypatch, tmp_path, figures):
     assert not figures.exists()
     monkeypatch.setenv(run.VARIABLE, json.dumps({"sources": "of an earlier time"}))
     toy.open()  # a later claim of the same notebook: its sources were compared before
-    monkeypatch.setattr(claims, "_settled", set())
+    monkeypatch.setattr(claims, "_opened", [])
     with pytest.raises(ClaimError, match="sources were written to since its run began"):
         toy.open()
 
