@@ -328,7 +328,8 @@ def test_an_output_that_cannot_hold_all_letters_gets_others(project, words):
 
 
 @pytest.mark.parametrize(
-    ("kept", "asked"), [("accounting_storage/none", True), ("accounting_storage/slurmdbd", False)]
+    ("kept", "asked"),
+    [("accounting_storage/none", True), ("(null)", True), ("accounting_storage/slurmdbd", False)],
 )
 def test_states_of_jobs_are_asked_of_what_the_controller_keeps(tmp_path, monkeypatch, kept, asked):
     fake = tmp_path / "scontrol"
