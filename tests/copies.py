@@ -30,6 +30,7 @@ class Copy:
             name: value for name, value in os.environ.items() if not name.startswith("OVERPARAM")
         }
         own = {"PYTHONPATH": str(root / "lib"), "OMP_NUM_THREADS": "1", "COLUMNS": "400"}
+        own["PYTHONDONTWRITEBYTECODE"] = ""  # as for most users: old bytecode lies beside sources
         self.environment = inherited | own | environment
 
     def start(self, *words, cwd=".", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environment):

@@ -176,7 +176,8 @@ def _status_command(extra):
     except OSError:
         return []
     accounting = re.search(r"^AccountingStorageType\s*=\s*(\S+)", asked.stdout, re.MULTILINE)
-    if accounting and not accounting[1].endswith("/none"):
+    # without a database it is accounting_storage/none, or with a newer SLURM (null)
+    if accounting and accounting[1].endswith(("/slurmdbd", "/mysql")):
         return []
     return ["--slurm-status-command", "squeue"]
 

@@ -79,7 +79,11 @@ def list_(
             "* outdated: its code, checks or sizes have changed; `overparam figures` renews it",
             file=sys.stderr,
         )
-    print("`overparam show CLAIM`: what was found, its checks, its parameters", file=sys.stderr)
+    print(
+        "`overparam show CLAIM`: what was found, its checks, its parameters; with which versions, "
+        "and on what machine",
+        file=sys.stderr,
+    )
 
 
 def _list_waiting(profile):

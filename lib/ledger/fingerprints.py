@@ -19,7 +19,7 @@ import overparam
 
 from . import paths
 
-LIBRARY = Path(overparam.__file__).resolve().parent.parent
+LIBRARY = Path(overparam.__file__).parent.parent.resolve()  # a package itself may be a link
 PACKAGES = ("overparam", "errata")  # of it, those that pages compute with
 VALUES = Path(__file__).with_name(
     "values.py"

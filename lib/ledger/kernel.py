@@ -37,7 +37,8 @@ def compile_library_anew():
     finder = importlib.machinery.FileFinder.path_hook((Source, importlib.machinery.SOURCE_SUFFIXES))
 
     def of_the_library(folder):
-        if not Path(folder).resolve().is_relative_to(LIBRARY):
+        places = Path(folder).absolute(), Path(folder).resolve()  # a folder may be a link
+        if not any(place.is_relative_to(LIBRARY) for place in places):
             raise ImportError
         return finder(folder)
 

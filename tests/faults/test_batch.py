@@ -9,6 +9,11 @@ import signal
 import pytest
 from toys import SECONDS, wait_for
 
+import toy
+from ledger import records
+from ledger.batch import _where
+from overparam import memory
+
 
 def test_up_to_date_by_content(project):
     project.only("toy2020-fine", "toy2020-data")
@@ -264,3 +269,74 @@ def test_few_cores_do_not_mean_fewer_threads(project):
     assert json.loads(project.record("toy2020-fine", "laptop"))["device"].startswith(
         "CPU, 2 threads"
     )
+
+
+TIMED = """
+import time
+began = time.time()
+time.sleep(4)
+claim.metric("began", began)
+claim.metric("ended", time.time())
+value = 0.5
+"""
+
+
+def test_notebooks_that_do_not_fit_into_memory_together_run_in_turn(project):
+    """As in a control group of a job: what may be used is handed to Snakemake."""
+    claims = ["toy2020-one", "toy2020-two"]
+    project.only()
+    for claim in claims:
+        toy.write(project.notebooks, claim, TIMED)
+    code, out, err = project.run("figures", "--cores", "2", OVERPARAM_MEMORY="4G")
+    assert code == 0, out + err
+    metrics = [json.loads(project.record(claim))["metrics"] for claim in claims]
+    times = sorted((row["began"]["value"], row["ended"]["value"]) for row in metrics)
+    assert times[0][1] < times[1][0]
+
+
+def test_a_batch_takes_the_cores_and_the_memory_that_it_may_have(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
+    monkeypatch.setattr(memory, "budget", lambda: 9000 * 2**20)
+    page = records.pages("smoke")[0]
+    words = _where([], "smoke", [page], None)
+    assert words[words.index("--cores") + 1] == "1"
+    assert "mem_mb=9000" in words
+    monkeypatch.setattr(memory, "budget", lambda: 1)
+    assert "mem_mb=3500" in _where([], "smoke", [page], None)  # one may always begin
+
+
+def test_a_kernel_that_does_not_start_in_time_is_not_said_to_lack_memory(project):
+    project.only("toy2020-fine")
+    runner = project.root / "lib" / "ledger" / "runner.py"
+    runner.write_text(runner.read_text().replace("STARTING = 300", "STARTING = 1"))
+    slowly = "import sys, time\nif any('kernel.py' in word for word in sys.orig_argv):\n    "
+    slowly += "time.sleep(9)\n"
+    (project.root / "lib" / "sitecustomize.py").write_text(slowly)
+    code, _, err = project.run("run", "toy2020-fine")
+    assert (code, "the kernel did not start within 1 seconds" in err) == (1, True), err
+    assert "memory" not in err
+
+
+@pytest.mark.parametrize("words", [["show"], ["run"]])
+def test_an_output_that_cannot_hold_all_letters_gets_others(project, words):
+    project.only("toy2020-fine")
+    file = project.file("toy2020-fine")
+    file.write_text(file.read_text().replace("The value is small", "Zoë's ∞ value is small"))
+    code, out, err = project.run(*words, "toy2020-fine", PYTHONIOENCODING="ascii")
+    assert code == 0, out + err
+    assert "value is small" in out or words == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "asked"),
+    [("accounting_storage/none", True), ("(null)", True), ("accounting_storage/slurmdbd", False)],
+)
+def test_states_of_jobs_are_asked_of_what_the_controller_keeps(tmp_path, monkeypatch, kept, asked):
+    fake = tmp_path / "scontrol"
+    fake.write_text(f"#!/bin/sh\necho 'AccountingStorageType   = {kept}'\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    words = _where(["--executor", "slurm"], "smoke", ["a"], None)
+    assert ("squeue" in words) == asked
+    told = _where(["--executor=slurm", "--slurm-status-command=sacct"], "smoke", ["a"], None)
+    assert "squeue" not in told

@@ -3,9 +3,12 @@
 Its environment, its commit.
 """
 
+import json
 import os
 import shutil
 import subprocess
+
+from toys import SECONDS, wait_for
 
 from ledger import fingerprints, paths
 
@@ -83,3 +86,57 @@ def test_the_commit_is_this_checkouts(tmp_path, monkeypatch):
     for words in (["status"], ["add", "."]):
         git(inner, *words)
         assert fingerprints.git_revision() == f"{clean}-dirty"
+
+
+def test_files_of_a_clone_are_those_of_the_repository_whatever_the_users_settings(tmp_path):
+    """Line ends of a record, of text and of programs; a filter for notebooks."""
+    contents = {
+        "figures/laptop/toy/result.json": b'{"a": 1}\n',
+        "figures/laptop/toy/runs.csv": b"a,b\r\n1,2\n",
+        "notebooks/toy.ipynb": b'{"cells": []}\n',
+        ".ci/run": b"#!/usr/bin/env bash\nset -e\n",
+    }
+    here, copy = tmp_path / "here", tmp_path / "copy"
+    for name, content in contents.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_bytes(content)
+    shutil.copy(paths.ROOT / ".gitattributes", here)
+    (tmp_path / "attributes").write_text("*.ipynb filter=own\n")
+    settings = {
+        "user.name": "x",
+        "user.email": "x",
+        "core.autocrlf": "true",
+        "core.attributesFile": str(tmp_path / "attributes"),
+        "filter.own.clean": "sed s/cells/stripped/",
+        "filter.own.smudge": "sed s/cells/changed/",
+    }
+    own = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    for words in (["init"], ["add", "."], ["commit", "-m", "all"]):
+        subprocess.run(["git", "-C", str(here), *own, *words], check=True, capture_output=True)
+    subprocess.run(["git", *own, "clone", str(here), str(copy)], check=True, capture_output=True)
+    assert {name: (copy / name).read_bytes() for name in contents} == contents
+    status = ["git", "-C", str(copy), *own, "status", "--porcelain"]
+    assert subprocess.run(status, check=True, capture_output=True, text=True).stdout == ""
+
+
+def test_a_record_names_the_commit_at_which_its_run_began(project):
+    """Though another one is checked out until it ends."""
+    project.only("toy2020-slow")
+    project.smoke(seconds=5.0)
+    (project.root / ".gitignore").write_text("__pycache__\nlogs\nstarted\n")
+
+    def git(*words):
+        own = ["-c", "user.name=x", "-c", "user.email=x"]
+        command = ["git", "-C", str(project.root), *own, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    first = git("rev-parse", "--short=12", "HEAD")
+    run = project.start("run", "toy2020-slow")
+    wait_for(project.started.exists, "the notebook")
+    git("commit", "--allow-empty", "-m", "second")
+    out, err = run.communicate(timeout=SECONDS)
+    assert run.returncode == 0, out + err
+    assert json.loads(project.record("toy2020-slow"))["git"] == first

@@ -56,3 +56,12 @@ def test_no_room_for_a_download(project, mount, host):
     code, _, err = project.run("data", "fetch", "mnist")
     assert (code, "127.0.0.1: No space left on device" in err) == (1, True), err
     assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+def test_a_record_on_another_disk_than_its_size(project, mount):
+    """Outputs are moved into place; a rename does not reach another disk."""
+    project.only("toy2020-fine")
+    mount(project.figures / "smoke" / "toy2020-fine", size="2m")
+    code, out, err = project.run("run", "toy2020-fine")
+    assert code == 0, out + err
+    assert project.record("toy2020-fine")

@@ -29,7 +29,7 @@ from overparam.training.losses import halving_step
 class Scaled(SquaredLoss):
     def __call__(self, u):
         value, derivative = super().__call__(u)
-        return value * FACTOR, derivative
+        return value * FACTOR * rate, derivative
 
 def seen(run):
     return run.weight_change().norm(dim=(-2, -1)) * TWICE
@@ -297,7 +297,7 @@ class Mischief:
             path.write_bytes(content)
 
 
-@pytest.mark.parametrize("mended", [{}, {"FACTOR": 0.5}, {"TWICE": 2.0}])
+@pytest.mark.parametrize("mended", [{}, {"FACTOR": 0.5}, {"TWICE": 2.0}, {"rate": 2.0}])
 def test_two_legs(tmp_path, mended):
     """A killed training goes on where it was, unless its loop is another one now."""
     made = Mischief(tmp_path / "m")

@@ -108,6 +108,11 @@ def test_a_linked_folder_is_read(sums):
     assert current(sums)
     (moved / "toy_number.py").write_text("NUMBER = 0.5\n")
     assert not current(sums)
+    path = sums.file(CLAIM, ".ipynb")
+    writes = f"open({str(moved / 'toy_number.py')!r}, 'a').write('# ')\nfrom ledger"
+    path.write_text(path.read_text().replace("from ledger", json.dumps(writes)[1:-1]))
+    code, _, err = sums.run("run", CLAIM)
+    assert (code, "sources were written to" in err) == (1, True), err
 
 
 @pytest.mark.parametrize("tag", ["skip-execution", "raises-exception"])
@@ -163,14 +168,14 @@ def test_minus_zero_is_another_value(sums):
 def test_two_changes_with_the_same_words_have_two_folders(sums):
     ran(sums)
     assert sums.run("run", CLAIM, "-p", "word=a,width=9")[0] == 0
-    assert sums.run("run", CLAIM, "-p", "word=b", "-p", "width=9")[0] == 0
-    assert sums.run("run", CLAIM, "-p", "word=b,width=9")[0] == 0
+    assert sums.run("run", CLAIM, "-p", "word=b", "-p", "sizes=[9]")[0] == 0
+    assert sums.run("run", CLAIM, "-p", "word=b,sizes=[9]")[0] == 0
     changed = [
         json.loads(path.read_text())["changed"]
         for path in (sums.figures / "custom").glob(f"*/{CLAIM}/result.json")
     ]
     assert len(changed) == 3
-    assert {"word": ["a", "b,width=9"]} in changed
+    assert {"word": ["a", "b,sizes=[9]"]} in changed
 
 
 def test_two_checkouts_with_one_folder_of_figures_wait_for_each_other(project, tmp_path):
@@ -237,6 +242,7 @@ def current_one(project):
 
 
 def test_a_byte_order_mark_changes_nothing(sums):
+    toy.write(sums.notebooks, CLAIM, "from overparam import norms\nvalue = 0.5")
     ran(sums)
     for path in (sums.file(CLAIM), sums.root / "lib" / "overparam" / "norms.py"):
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
@@ -313,3 +319,25 @@ def test_a_folder_that_cannot_be_written_to_costs_no_run(sums):
     code, _, err = sums.run("run", CLAIM)
     assert (code, "cannot write to" in err) == (1, True), err
     assert not (sums.root / "seen").exists()
+
+
+@pytest.mark.parametrize(
+    ("linked", "name"),
+    [("overparam/theory", "overparam.theory.toy_number"), ("overparam", "errata.toy_number")],
+)
+def test_an_edit_that_keeps_size_and_time_runs_where_folders_are_linked(sums, linked, name):
+    """Bytecode of what lies behind a link; and another package beside one that is linked."""
+    lib, moved = sums.root / "lib", sums.root / "elsewhere" / linked
+    moved.parent.mkdir(parents=True)
+    shutil.move(lib / linked, moved)
+    (lib / linked).symlink_to(moved)
+    module = lib.joinpath(*name.split(".")).with_suffix(".py")
+    module.write_text("NUMBER = 0.25\n")
+    toy.write(sums.notebooks, CLAIM, f"from {name} import NUMBER as value")
+    environment = {"PYTHONDONTWRITEBYTECODE": ""}
+    assert ran(sums, **environment) == 0.25
+    times = module.stat()
+    module.write_text("NUMBER = 0.75\n")
+    os.utime(module, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert not current(sums)
+    assert ran(sums, **environment) == 0.75

@@ -137,7 +137,7 @@ def complains(outcome, *words):
 
 
 class Host(http.server.ThreadingHTTPServer):
-    """Serves files on 127.0.0.1: as they are, or half of them and then nothing more."""
+    """Serves files on 127.0.0.1: as they are, or half of them, or byte by byte."""
 
     files, mode = {}, "good"
 
@@ -152,8 +152,12 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if self.server.mode != "stalled":
+        if self.server.mode == "good":
             self.wfile.write(content)
+            return
+        if self.server.mode == "trickling":
+            while not self.server.released.wait(0.1):
+                self.wfile.write(b"x")
             return
         self.wfile.write(content[: len(content) // 2])
         self.wfile.flush()

@@ -1,6 +1,7 @@
 """The page's side of a claim: parameters, what is measured and kept, the verdict, atomic output."""
 
 import re
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
+from ledger import claim as claims
 from ledger import records, render, run
 from ledger.claim import Claim
 from ledger.errors import ClaimError
@@ -265,3 +267,12 @@ def test_what_is_kept_is_what_is_handed_back(toy, figures, long):
 def test_what_is_no_tidy_table_is_refused(toy, frame, message):
     with pytest.raises(ClaimError, match=message):
         toy.open().keep(frame)
+
+
+@pytest.mark.parametrize(("platform", "unit"), [("linux", 1024), ("darwin", 1)])
+def test_the_peak_of_memory_is_in_bytes_on_every_system(toy, monkeypatch, platform, unit):
+    claim = toy.open()
+    used = SimpleNamespace(ru_maxrss=5000)
+    monkeypatch.setattr(claims.resource, "getrusage", lambda who: used)
+    monkeypatch.setattr(claims, "sys", SimpleNamespace(platform=platform))
+    assert claim._machine()["peak_bytes"] == 5000 * unit

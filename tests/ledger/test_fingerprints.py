@@ -72,6 +72,7 @@ def test_words_decide_nothing_and_a_threshold_or_a_kind_does(toy):
         ("<= 1", "< 1"),
         ("theorem", "ours"),
         ("n = 20", "n = 9"),
+        ('sizes = ["laptop"]', 'sizes = ["smoke", "laptop"]'),
         ("value]", "v]"),
     ):
         assert fingerprint(old, new) != before

@@ -4,6 +4,7 @@ And tells whether anybody touched it.
 """
 
 import json
+import re
 
 import matplotlib.pyplot as plt
 import pytest
@@ -116,3 +117,15 @@ def test_what_was_touched_is_seen_and_never_sealed(kept, toy):
         ):
             runner.refresh(toy.id, "smoke")
         assert path.read_bytes() == content
+
+
+def test_relative_links_of_a_page_lead_to_the_same_place_from_its_executed_notebook(kept, toy):
+    prose = "[a](lem2.ipynb), [b](../README.md#start), [c](https://x.org/a), [d](#here), [e](/a)"
+    toy.write(f"# A toy\n\n{prose}", toy.parameters, "claim.report()")
+    assert runner.refresh(toy.id, "smoke")
+    links = re.findall(r"\]\(([^)#]*)(#\w+)?\)", sources(read(kept))[0])
+    assert [anchor for _, anchor in links] == ["", "#start", "", "#here", ""]
+    places = [place for place, _ in links]
+    assert places[2:] == ["https://x.org/a", "", "/a"]
+    led = [(kept.parent / place).resolve() for place in places[:2]]
+    assert led == [toy.folder / "lem2.ipynb", toy.folder.parent / "README.md"]

@@ -181,3 +181,10 @@ def test_what_was_frozen_is_compared_with_what_is_registered(toy):
         with pytest.raises(ParameterError, match=message):
             freezing.freeze(paper)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("value", "text"), [(9, "9"), ([9], "[9]")])
+def test_a_word_that_reads_like_other_changes_has_a_folder_of_its_own(value, text):
+    changes = {"word": ["a", "b"], "later": [1, value]}
+    alike = {"word": ["a", f"b,later={text}"]}
+    assert registry.folder("smoke", changes) != registry.folder("smoke", alike)

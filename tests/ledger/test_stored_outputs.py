@@ -91,3 +91,18 @@ def test_numbers_may_move_a_little_and_words_not_at_all(tmp_path, pairs, equal):
         "short test summary info"
     )  # which repeats them in full where $CI is set
     assert failures.count("Cell outputs differ") == (0 if equal else len(pairs))
+
+
+def test_pages_run_in_the_kernel_of_a_run_whatever_others_are_called_so(tmp_path, monkeypatch):
+    """Nor do settings of the user's IPython get in."""
+    kernel, profile = tmp_path / "kernels" / "python3", tmp_path / "profile_default"
+    for folder in (kernel, profile, tmp_path / "pages"):
+        folder.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(
+        '{"argv": ["/bin/false"], "display_name": "x", "language": "python"}'
+    )
+    (profile / "ipython_kernel_config.py").write_text("1 / 0\n")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    passed, out = compared(tmp_path / "pages", ["a"], ["a"])
+    assert passed == [True], out

@@ -241,3 +241,10 @@ def test_every_size_names_parameters_and_is_its_own(run):
         json.dumps({**parameters, "profile": ""}, sort_keys=True) for parameters in sizes.values()
     ]
     assert len(own) == len(set(own))
+
+
+@pytest.mark.parametrize("path", [*PAGES.values(), *EXPLORERS.values()], ids=[*PAGES, *EXPLORERS])
+def test_a_notebook_names_the_kernel_that_everybody_has(path):
+    """An editor notes the name of its own."""
+    kernel = json.loads(path.read_text(encoding="utf-8"))["metadata"]["kernelspec"]
+    assert kernel["name"] == "python3"

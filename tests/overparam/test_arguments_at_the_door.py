@@ -11,6 +11,7 @@ from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory import finite_width_kernels, linear_descent, near_parallel
 from overparam.theory import infinite_width_kernels as kernels
 from overparam.training import CrossEntropyLoss, SquaredLoss, gradient_descent
 
@@ -65,6 +66,23 @@ def test_a_prediction_refuses_what_is_no_number():
     refused(lambda: kernels.kernel_predict(gram, cross, y * NAN), "y", "NaN")
     refused(lambda: kernels.kernel_predict(gram, cross * NAN, y), "cross", "NaN")
     refused(lambda: kernels.kernel_predict(gram * NAN, cross, y), "gram", "NaN")
+
+
+def test_what_is_computed_from_inputs_or_kernels_refuses_what_is_no_number():
+    x, gram, one = torch.eye(3, dtype=torch.float64), torch.eye(2), torch.ones(1, 2)
+    bad_x, bad_gram, bad = x.clone(), gram * NAN, one * NAN
+    bad_x[1, 0] = NAN
+    refused(lambda: near_parallel.stable_relu_gram(bad_x), "NaN or infinity in row 1")
+    refused(lambda: near_parallel.nearest_parallel(bad_x), "NaN or infinity in row 1")
+    refused(lambda: near_parallel.nearest_parallel(x * 0), "row 0 of x is zero")
+    refused(lambda: linear_descent.predicted_loss(bad_gram, one, 0.1, 2), "gram")
+    refused(lambda: linear_descent.predicted_steps(gram, bad, 0.1, 0.5), "residual")
+    refused(lambda: linear_descent.predicted_change(gram, bad, one, 0.1, 2), "cross")
+    refused(lambda: linear_descent.predicted_change(gram, one, bad, 0.1, 2), "residual")
+    refused(lambda: kernels.extreme_eigenvalues(bad_gram.double()), "gram")
+    net = NETS["gated"]([0])
+    refused(lambda: finite_width_kernels.initial_lambda_max(net, bad_x.float()), "x", "row 1")
+    refused(lambda: finite_width_kernels.initial_lambda_max(net, torch.zeros(3, 3)), "zero")
 
 
 X = torch.tensor([[-2.0, 1, 2], [-2, 1, 2], [-1, 0, 1]], dtype=torch.float64)

@@ -237,3 +237,15 @@ def test_an_archive_is_known_by_the_file_inside(server, mnist, monkeypatch):
         0,
         1,
     ]
+
+
+def test_a_damaged_file_of_another_user_is_said_to_be_damaged(mnist, monkeypatch):
+    folder = write(settings.data_cache / "mnist", mnist)
+    (folder / "train-labels-idx1-ubyte.gz").write_bytes(b"damaged")
+
+    def refused(path, target):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(sources.Path, "rename", refused)
+    with pytest.raises(DataCorrupt, match=r"labels-idx1-ubyte\.gz .*another user's"):
+        data.load("mnist")

@@ -21,7 +21,7 @@ from ..errors import DataCorrupt, DataUnavailable, ParameterError
 LARGEST = 2**30  # bytes of a file whose size is not registered
 PATIENCE = 60  # seconds after which a download must have gone at
 SLOWEST = 20_000  # bytes a second
-PIECE = 2**16  # bytes that are asked for at a time, and which pooch counts as whole
+PIECE = 2**16  # bytes that are asked for at a time
 
 
 @functools.cache
@@ -165,41 +165,45 @@ def _downloaded(name):
 
 def _download(name, path):
     """Tries the URLs in turn; returns the host that gave the file."""
+    from urllib3.exceptions import HTTPError
+
     reasons = []
     for url in entry(name)["urls"]:
         url = url.format(file=path.name)
         host = urlsplit(url).hostname
         # requests' exceptions are OSErrors, as are a full disk and a folder without permission to
-        # write; pooch raises a ValueError where a host's Content-Length is no number
+        # write; urllib3's, of a connection that breaks, are not
         try:
             if _download_from(url, name, path):
                 return host
             reasons.append(f"{host}: other content than registered")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPError) as error:
             reasons.append(f"{host}: {_cause(error)}")
     raise DataUnavailable(_unavailable(name, path.name, reasons))
 
 
 def _download_from(url, name, path):
     """True if `path` now holds the registered content; a wrong download never bears that name."""
-    import pooch
+    import requests
     from tqdm import tqdm
 
     info = entry(name)["files"][path.name]
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    bar = _bounded(tqdm)(
+        desc=path.name, total=info.get("size"), unit="B", unit_scale=True, file=sys.stderr
+    )
+    bar.most = info.get("size", LARGEST)
+    # identity: a host that compresses on the way would have requests hand over other bytes than
+    # the file's
+    asked = {"headers": {"Accept-Encoding": "identity"}, "stream": True, "timeout": (10, 60)}
     try:
-        # pooch asks whether the bar is true, which tqdm answers only where it has a total
-        bar = _bounded(tqdm)(
-            desc=path.name, total=info.get("size", 1), unit="B", unit_scale=True, file=sys.stderr
-        )
-        bar.most = info.get("size", LARGEST) + PIECE
-        with bar:
-            # identity: a host that compresses on the way would have requests hand over other bytes
-            # than the file's
-            headers = {"Accept-Encoding": "identity"}
-            get = pooch.HTTPDownloader(bar, chunk_size=PIECE, timeout=(10, 60), headers=headers)
-            get(url, str(part), None)
+        with requests.get(url, **asked) as response, part.open("wb") as file, bar:
+            response.raise_for_status()
+            # what has come, be it one byte: a whole piece may take a slow host for ever
+            while piece := response.raw.read1(PIECE):
+                file.write(piece)
+                bar.update(len(piece))
         if not _intact(name, part, info, _sha256(part)):
             return False
         part.replace(path)

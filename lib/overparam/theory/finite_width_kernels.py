@@ -8,6 +8,7 @@ inputs is stable up to the step size 2 n / lambda_max(K). Those of infinite widt
 
 import torch
 
+from .. import arguments
 from ..errors import ParameterError
 
 
@@ -80,12 +81,17 @@ def lambda_max(run, iterations=30):
 
 
 def initial_lambda_max(net, x, iterations=30):
-    """lambda_max of every run of `GatedRuns` at its start, float64 (R,), once per seed."""
+    """lambda_max of every run of `GatedRuns` at its start, float64 (R,), once per seed.
+
+    Raises ParameterError for NaN or infinity in x, or where all inputs are zero.
+    """
+    arguments.finite(x, "x")
     first = list(range(net.runs)) if x.ndim == 3 else net.draws
     values = {}
     for run in dict.fromkeys(first):
         values[run] = lambda_max(net.descent(x, run), iterations).double().cpu()
-    return torch.stack([values[run] for run in first])
+    largest = torch.stack([values[run] for run in first])
+    return arguments.finite(largest, "lambda_max at x, whose inputs may all be zero")
 
 
 def sharpness(net, x, iterations=30):

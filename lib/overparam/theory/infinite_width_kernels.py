@@ -268,7 +268,7 @@ def extreme_eigenvalues(gram):
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    gram = gram.numpy()
+    gram = arguments.finite(gram, "gram").numpy()
     start = np.random.default_rng(0).standard_normal(len(gram))
     largest = eigsh(gram, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
     try:

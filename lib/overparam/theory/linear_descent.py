@@ -2,6 +2,7 @@
 
 import torch
 
+from .. import arguments
 from ..errors import ParameterError
 
 MOST = 2**40  # steps, where no other limit is given
@@ -49,7 +50,9 @@ def predicted_change(gram, cross, residual, eta, steps):
     as `predicted_loss`. Source: Arora et al. 2019, Section 5, and every paper's limit; the formula
     at a finite number of steps is standard.
     """
-    values, vectors = torch.linalg.eigh(gram)
+    values, vectors = torch.linalg.eigh(arguments.finite(gram, "gram"))
+    arguments.finite(cross, "cross")
+    arguments.finite(residual, "residual")
     factors = 1 - _eta(eta, values) * values
     weights = (1 - factors**steps) / values * (vectors.mT @ residual.unsqueeze(-1)).squeeze(-1)
     return (cross @ (vectors @ weights.unsqueeze(-1))).squeeze(-1)
@@ -57,7 +60,8 @@ def predicted_change(gram, cross, residual, eta, steps):
 
 def _spectrum(gram, residual, eta):
     """(1 - eta lambda_i)^2 and (v_i . r)^2, (R, n)."""
-    values, vectors = torch.linalg.eigh(gram)
+    values, vectors = torch.linalg.eigh(arguments.finite(gram, "gram"))
+    arguments.finite(residual, "residual")
     squares = (vectors.mT @ residual.unsqueeze(-1)).squeeze(-1).square()
     return (1 - _eta(eta, values) * values).square().expand_as(squares), squares
 

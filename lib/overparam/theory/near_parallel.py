@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from .. import arguments
+
 BLOCK = 1000  # rows at a time
 
 
@@ -14,7 +16,9 @@ def stable_relu_gram(x):
     1/2.
     Source of the angle: W. Kahan, "How futile are mindless assessments of roundoff", 2006, Section
     12.
+    Raises ParameterError for NaN, infinity or a zero row.
     """
+    x = arguments.rows(x, "x")
     apart, together = (
         torch.cdist(x, other, compute_mode="donot_use_mm_for_euclid_dist") for other in (x, -x)
     )
@@ -29,7 +33,9 @@ def nearest_parallel(x):
     At the j != i with the largest |x_i . x_j|.
     x: unit-norm float64 (n, d). The distance itself is computed from differences: 0 means equal to
     the last bit. Of rows all nearer than 1e-8 any one may be taken for the nearest.
+    Raises ParameterError for NaN, infinity or a zero row.
     """
+    x = arguments.rows(x, "x")
     distances = []
     for start in range(0, len(x), BLOCK):
         rows = x[start : start + BLOCK]
