@@ -19,6 +19,9 @@ from ledger import runner
 
 NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
+ROUNDING = re.compile(  # a power of ten from 10^-6 down: what rounding leaves
+    r"\$[\d.]+\\cdot10\^\{-(?:[6-9]|\d\d+)\}\$"
+)
 VERDICT = re.compile(r"^\*\*(Verdict|Where measured):\*\*.*$", re.MULTILINE)
 OUTCOME = re.compile(r"[^|\n]*\|$", re.MULTILINE)  # the last column of a table
 PICTURE = re.compile(r'src="data:[^"]*"')  # of a slider; pictures are not compared
@@ -53,7 +56,7 @@ class Output(str):
 
 def _parts(text):
     """Words and numbers in turn, without intervals and without what hangs on them."""
-    text = PICTURE.sub("", text)
+    text = ROUNDING.sub("0", PICTURE.sub("", text))
     if re.match(
         r"[\w-]+  \[smoke\]  [A-Z]", text
     ):  # a report for a terminal: its Markdown is compared

@@ -80,8 +80,8 @@ def list_(
             file=sys.stderr,
         )
     print(
-        "`overparam show CLAIM`: what was found, its checks, its parameters; with which versions, "
-        "and on what machine",
+        "`overparam show CLAIM`: what was found, its checks and parameters, and the machine and "
+        "versions of its record",
         file=sys.stderr,
     )
 

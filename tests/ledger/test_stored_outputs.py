@@ -23,6 +23,10 @@ FIRST = {"verdict": "Holds. 1 of 1 check holds.", "measured": "2.14 ± 0.19", "o
 UNDECIDED = {"verdict": "Not tested. 0 of 1 check hold, 1 is undecided.", "outcome": "undecided"}
 SAME = [
     (
+        r"off by $1.6\cdot10^{-15}$ or $1.9\cdot10^{-6}$",
+        r"off by $8.9\cdot10^{-16}$ or $6.3\cdot10^{-7}$",
+    ),
+    (
         "2 of 3 nets end at 0.13, 4,000 rows",
         "2 of 3 nets end at 0.14, 4,000 rows",
     ),  # one in the last digit
@@ -40,6 +44,7 @@ SAME = [
     ),
 ]
 OTHER = [
+    (r"falls to $1.6\cdot10^{-5}$", r"falls to $8.9\cdot10^{-5}$"),
     ("2 of 3 nets end at 0.13", "2 of 3 nets end at 0.16"),
     ("it falls by 61.2 %", "it falls by 69 %"),
     ("it falls by 61.2 %", "it rises by 61.2 %"),
