@@ -19,10 +19,13 @@ _LATEX = {
     "times": "x",
     "top": "T",
     "infty": "inf",
+    "ell": "l",
+    "varepsilon": "epsilon",
 }
-_LATEX |= dict.fromkeys(
-    ("mathbb", "mathcal", "mathrm", "text", "left", "right", "operatorname", "bar", "hat"), ""
-)
+_LATEX |= dict.fromkeys(("vert", "lvert", "rvert"), "|")
+_LATEX |= dict.fromkeys(("Vert", "lVert", "rVert"), "||")
+_UNSEEN = "mathbb mathcal mathrm text left right operatorname bar hat widetilde"
+_LATEX |= dict.fromkeys(_UNSEEN.split(), "")
 _ARGUMENT = r"\s*(\{(?:[^{}]|\{[^{}]*\})*\}|\w)"
 
 

@@ -128,6 +128,7 @@ def test_formulas_and_emphasis_are_plain_in_a_terminal():
     for text, wanted in (
         (r"$\mathbb{E}\,\phi(\alpha g)^2 \ge \delta^2$", "E phi(alpha g)^2 >= delta^2"),
         (r"$O(1/\sqrt m)$, $\frac m{L\log m}$, $\tfrac12$", "O(1/sqrt(m)), m/(L log m), 1/2"),
+        (r"neurons with $\vert z_j\vert \le \varepsilon$", "neurons with | z_j | <= epsilon"),
         (r"$m\omega^{2/3}$ of *Frei et al.*", "m omega^(2/3) of Frei et al."),
         ("3 * 4 * 5 **bold** `code` [words](a.md)", "3 * 4 * 5 bold code words"),
     ):
