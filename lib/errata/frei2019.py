@@ -74,7 +74,7 @@ ROWS = [
     ("Section 1.1, item 2",
      r"order of the steps in $\varepsilon$, of Theorem 3.5 (ii) with $\eta = \gamma^4/m$",
      "eps^(-1)", order(_steps_of_introduction),
-     "exponent, perhaps misread", "frei2019-cor37-test-error"),
+     "exponent, perhaps misread", "frei2019-sec11-width-for-training"),
     ("Section 1.1",
      "order in eps of the width for the training error, where (11) is the largest tau",
      # m at which tau is 1, up to logs
@@ -135,7 +135,7 @@ ROWS = [
      r"$d > \varepsilon^{-14}$",
      "d",
      order(lambda d, eps, gamma: solved(lambda m: d * _radius(gamma, eps, m, 1.0) ** (-4 / 3) / m)),
-     "exponent", "frei2019-cor37-test-error"),
+     "exponent", "frei2019-width-requirement-table"),
     ("Appendix A.3",
      r"order of $K$, of $K\eta = \gamma^4\tau^2\log^{-1/2}\frac n\delta$ and $\eta$ ($\log n$: of "
      r"$\frac n\delta$)",
