@@ -78,6 +78,17 @@ def _width_needed(n):
     return solved(lambda m: _movement2(n, 1.0, 1.0, m) / radius**2)
 
 
+def _zou_gu(n, L, d, delta):
+    """The width of Zou and Gu, with δ/L for their separation."""
+    return n**8 * L**12 * d / (delta / L) ** 4
+
+
+def _width_by_90(n, L, d, delta):
+    """The width at which (111) with (108) is the ω of (92) with a factor n, m and d cancelling."""
+    radius = solved(lambda omega: n * omega ** (2 / 3) * L**4 / (delta / (n * L)))
+    return solved(lambda m: _movement2(n, d, delta, m) / radius**2)
+
+
 def _separation(seed):
     rng = np.random.default_rng(seed)
     closest = []
@@ -117,14 +128,72 @@ def _mean_logarithm(sizes):
     return found
 
 
-def _gamma_sgd(eta):
-    return bounds.gamma_sgd(-1.0, eta, 10, 0.1, 1e4, 100, 2)
+def _gamma_sgd(eta, alpha=-1.0):
+    return bounds.gamma_sgd(alpha, eta, 10, 0.1, 1e4, 100, 2)
 
 
-def _width_of_sgd(n, L, d, b, delta):
-    """η t of Lemma B.10 is without m, in its units of 1/m."""
-    moved = d * delta / (n**3 * L**2) * n**5 * L**2 / (delta**2 * b)
-    return solved(lambda m: m * b / d * (moved / m) ** 2 * n / _radius(n, L, delta) ** 2)
+def _width_of_sgd(n, L, d, b, delta, radius):
+    """The width at which the last line of Lemma B.10, with (108), is a radius."""
+    return solved(lambda m: _movement_of_sgd(n, L, d, m, b, delta) ** 2 * n / radius**2)
+
+
+def _movement_of_sgd(n, L, d, m, b, delta):
+    """‖W^(t) - W^(0)‖/√L(W^(0)) of Lemma B.10, where T_0 steps are made at the bound of (115)."""
+    eta, burn_in = d * delta / (m * n**3 * L**2), n**5 * L**2 / (delta**2 * b)
+    return sqrt(m * b / d) * eta * burn_in
+
+
+def _radius_of_sgd(n, L, d, b, delta, batch):
+    """ω at which the third line of (112) is (b/n)‖∇‖² of (10).
+
+    batch: E‖∇L_B‖ at the loss 1; m, which cancels, is 1.
+    """
+    descent = b / n * delta / (n * d)
+    return solved(lambda omega: _factor_15(batch, omega, 1.0, n, d, L) / descent)
+
+
+def _opposite(angle):
+    """Whether E‖∇L_B‖ <= (b/n)‖∇L‖, b = 1, for two unit gradients at an angle."""
+    return 0.5 * sqrt(2 + 2 * np.cos(angle)) >= 1 - 1e-12
+
+
+def _two_values(x):
+    """Whether |Δ - EΔ| <= ln(β/γ), Δ being ln β or -x, E e^Δ = γ."""
+    beta, gamma = 1.1, 0.99
+    share = (gamma - exp(-x)) / (beta - exp(-x))  # of ln β
+    mean = share * log(beta) - (1 - share) * x
+    return np.maximum(log(beta) - mean, mean + x) <= log(beta / gamma)
+
+
+def _special_width(n, L, d):
+    """The width at which (165) with (108) is the ω that makes the factor like (15), by (164), 1."""
+    radius = solved(lambda omega: _factor_15(d, omega, 1.0, n, d, L))
+    return solved(lambda m: d**2 * n / m / radius**2)
+
+
+def _free_of_t(n, L, delta, tau):
+    """Whether Lemma 4.3 at (111), (108) is within the arguments of (7) without t, d = 1."""
+    m = bounds.width_gen_gd(n, L, 1, delta, tau)
+    moved = sqrt(_movement2(n, 1, delta, m))
+    first = sqrt(m) * L**2 * moved ** (4 / 3)
+    second = sqrt(m / n) * L * moved
+    within = first <= delta**tau * n ** (0.5 + tau) / L ** (0.5 - tau)
+    within &= second <= n ** (0.5 + tau) * L ** (2 + tau) / delta ** (0.5 - tau)
+    return within | (n * L * delta < 1)
+
+
+def _width_convex(n, L, d, delta, eps):
+    """The width at which (110), with (142) and (147) at an excess of eps, is the ω of Lemma 4.2."""
+    gradient = delta / (n * d) * eps**2 / (n * L)  # squared, m = 1
+    return solved(lambda m: eps / (gradient * m) * n / _radius(n, L, delta) ** 2)
+
+
+def _rounded_distance():
+    """Whether the excess of √(μ² + z²) falls in every step of fixed size."""
+    mu, step, z = 1e-3, 0.1, [0.97]
+    for _ in range(100):
+        z.append(z[-1] - step * z[-1] / sqrt(mu**2 + z[-1] ** 2))
+    return np.diff(sqrt(mu**2 + array(z) ** 2)) <= 0
 
 
 # fmt: off
@@ -143,7 +212,7 @@ ROWS = [
     ("Section 3", "the width of Theorem 3.1 over that of Zou and Gu, as they are printed",
      "n^(-3) L^(-1)",
      order(lambda n, L, d, delta:
-               n**5 * L**15 * d / delta**4 / (n**8 * L**12 * d / (delta / L) ** 4))),
+               n**5 * L**15 * d / delta**4 / _zou_gu(n, L, d, delta))),
     ("Section 3", "the epochs of Theorem 3.2 over those of Allen-Zhu et al.",
      "n^(-2) L^(-2)",
      order(lambda n, L, b, delta:
@@ -153,10 +222,14 @@ ROWS = [
      "0.0", power(lambda n: n, 10.0),
      "typo"),
     ("(7), B.15",
-     r"power of $n$ in $\frac1nL(W)$ of Lemma 4.3 over the first term of (7) (true without it, "
-     "and weaker)",
-     "0.0", power(lambda n: bounds.gen_lemma43(n, 0.0, 0.0, n, 1, 1e9, 1, C3=1e-99) / n, 10.0),
+     r"power of $\ln m$ in the argument with $t^{4/3}$, from Lemma 4.3 at B.9's printed $\omega$",
+     "0.0", power(lambda log_m: log_m * sqrt(log_m) ** (4 / 3), 10.0),
      "exponent", "guo2024-thm34-generalization"),
+    ("Theorem 3.4",
+     "Lemma 4.3 at (111) with (108) is within the arguments of (7) without t, nLδ >= 1",
+     "holds",
+     holds(_free_of_t, n=4.0 ** arange(1, 8), L=2.0 ** arange(8), delta=2.0 ** -arange(8),
+           tau=[0.01, 0.5, 2.0])),
     ("eq. (15)", "(12) with (14): order of the factor of η‖∇‖²",
      "n L^2 omega^(1/3) delta^(-1/2)",
      order(lambda n, L, d, m, omega, delta:
@@ -249,6 +322,14 @@ ROWS = [
                (cosine > 1 - delta_l**2 / 8) | (cosine**2 <= 1 - delta_l**2 / 8),
            cosine=linspace(1, -1, 201), delta_l=linspace(0.01, 0.25, 25)),
      "result", "guo2024-b2-separation"),
+    ("Lemma B.2, proof",
+     r"power of $\delta_l$ in the exponent of Lemma B.1 at $\epsilon = \delta_l^3$",
+     "3.0", power(lambda delta: (delta**3) ** 2, 0.1),
+     "exponent"),
+    ("Lemma B.2, proof", r"width at which $n^2e^{-\delta^4m/L^4}$ is 1",
+     "L^4 logn",
+     order(lambda delta, L, logn: solved(lambda m: delta**4 * m / L**4 / logn)),
+     "constant"),
     ("Lemma B.4, proof", "least order of ξ m^(3/2) + 4g²/ξ² over ξ, with g = ω L^(3/2)",
      "m L omega^(2/3)",
      order(lambda m, L, omega: m**1.5 * solved(lambda xi: m**1.5 / (8 * omega**2 * L**3 / xi**3)))),
@@ -272,6 +353,11 @@ ROWS = [
      r"power of $n$ in $\lVert\sum_i\Delta G_i\rVert^2$ over $\sum_i\lVert v_i\rVert^2$, each "
      r"$\lVert\Delta G_i\rVert \le a\lVert v_i\rVert$",
      "0.0", power(lambda n: np.ones(int(n)).sum() ** 2 / n, 64),
+     "result", "guo2024-lem42-gradient"),
+    ("(90)",
+     "the width of Theorem 3.1 over that of Zou and Gu, as in Section 3, with that $n$ in (92)",
+     "n^(-3) L^(-1)",
+     order(lambda n, L, d, delta: _width_by_90(n, L, d, delta) / _zou_gu(n, L, d, delta)),
      "result", "guo2024-lem42-gradient"),
     ("eq. (92)", "ω^(2/3) L⁴ m/d with the ω of Lemma 4.2",
      "n^(-1) L^(-1) d^(-1) m delta",
@@ -300,9 +386,36 @@ ROWS = [
      "n^5 L^15 d delta^(-4)",
      order(lambda n, L, d, delta:
                solved(lambda m: _movement2(n, d, delta, m) / _radius(n, L, delta) ** 2))),
+    ("(112), (113)",
+     r"$E\lVert\nabla\mathcal L_B\rVert \le \frac bn\lVert\nabla\mathcal L\rVert$, two examples "
+     "with gradients at an angle, as (113) requires",
+     "holds", holds(_opposite, angle=linspace(0, np.pi, 5)),
+     "result", "guo2024-thm32-sgd"),
+    ("(112), (113)",
+     r"width at which Lemma B.10 secures the $\omega$ for (113), if (9) bounds the batch",
+     "n^8 L^15 d b^(-1) delta^(-5)",
+     # the mean loss of a batch is b/n
+     order(lambda n, L, d, b, delta:
+               _width_of_sgd(n, L, d, b, delta,
+                             _radius_of_sgd(n, L, d, b, delta, sqrt(b / d) * sqrt(b / n)))),
+     "result", "guo2024-thm32-sgd"),
+    ("B.7", "ω at which the third line of (112) is (b/n)‖∇‖², if E‖∇L_B‖ is (b/n)‖∇L‖",
+     "n^(-3) L^(-6) delta^(3/2)",
+     order(lambda n, L, d, b, delta:
+               _radius_of_sgd(n, L, d, b, delta, b / n * sqrt(delta / (n * d))))),
+    ("B.7, Lemma B.10", r"width at which Lemma B.10 secures the $\omega$ that B.7 selects",
+     "n^8 L^15 d b^(-1) delta^(-5)",
+     order(lambda n, L, d, b, delta:
+               _width_of_sgd(n, L, d, b, delta, delta**1.5 / (n**3 * L**6))),
+     "result", "guo2024-thm32-sgd"),
     ("eq. (116)", "√(bmL/d) √(nmL/d), from (115) and (9)",
      "L d^(-1) m n^(1/2) b^(1/2)",
      order(lambda L, d, m, n, b: sqrt(b * m * L / d) * sqrt(n * m * L / d))),
+    ("(118)",
+     r"$\lvert\Delta - E\Delta\rvert \le \ln\frac\beta\gamma$ for $\Delta \le \ln\beta$ with "
+     r"$Ee^\Delta \le \gamma$, of two values, the other $-x$",
+     "holds", holds(_two_values, x=linspace(0.1, 10, 100)),
+     "constant"),
     ("before eq. (120)", "(ax - b)² >= a²x²/2 for x > 4b/a",
      # in units of b/a
      "holds", holds(lambda x: (x - 1) ** 2 >= x**2 / 2, x=linspace(4, 400, 4000))),
@@ -310,6 +423,9 @@ ROWS = [
      "n^3 L^2 d^(-1) m eta delta^(-1)",
      order(lambda n, L, d, m, b, eta, delta:
                _excess(eta, n, L, d, m, b, delta) * (eta * m * L * sqrt(n * b) / d))),
+    ("after (120)", r"power of $c(\alpha)$ in $(\beta - 1)^2/(1 - \gamma)$",
+     "0.0", lambda: float(np.log2((1 - _gamma_sgd(1e-9, 0.0)) / (1 - _gamma_sgd(1e-9)))),
+     "constant", "guo2024-thm32-sgd"),
     ("eq. (121)", "((β - 1)/(γ - 1))²",
      "n^5 L^2 b^(-1) delta^(-2)",
      order(lambda n, L, d, m, b, eta, delta: _excess(eta, n, L, d, m, b, delta) ** 2)),
@@ -321,10 +437,37 @@ ROWS = [
      "1.0", power(lambda eta: 1 / (1 - sqrt(_gamma_sgd(eta))), 1e-4),
      "typo"),
     ("Lemma B.10", "width at which the chain is the ω of Lemma 4.2",
-     "n^8 L^15 d b^(-1) delta^(-5)", order(_width_of_sgd)),
+     "n^8 L^15 d b^(-1) delta^(-5)",
+     order(lambda n, L, d, b, delta:
+               _width_of_sgd(n, L, d, b, delta, _radius(n, L, delta)))),
+    ("before (122)",
+     r"power of $n$ in $L\omega\sqrt{m/d}$, by which outputs may change in the ball of (111)",
+     "0.0", power(lambda n: sqrt(n**5 * _movement2(n, 1.0, 1.0, n**5)), 10.0),
+     "result"),
+    ("(125)",
+     r"power of $n$ in the largest $\langle G, V\rangle/\lVert G\rVert_F$, "
+     r"$\lVert V\rVert_2 \le 1$, $G$ of rank $n$ with equal singular values",
+     "0.0", power(lambda n: np.linalg.norm(np.eye(int(n)), "nuc") / sqrt(n), 16),
+     "exponent"),
+    ("(132), Lemma B.11",
+     r"power of $L$: the $L$ terms of (129), each $\sqrt{m\omega^{2/3}L}\cdot\omega L^{3/2}$ by "
+     "Lemmas B.3 and B.4",
+     "2.0", power(lambda L: L * sqrt(L) * L**1.5, 8.0),
+     "exponent"),
     ("B.9", r"power of $n$ in $\eta t\sqrt{nm/d}\,\sqrt{L(W^{(0)})}$ with (108)",
      "0.5", power(lambda n: bounds.omega_direct(1, 1, n, 1e6, 2, "rederived"), 100),
      "result", "guo2024-thm34-generalization"),
+    ("Theorem B.12, (134)",
+     r"movement of the whole training over $\sqrt{\mathcal L^{(0)}}$, last line of Lemma B.10",
+     "n^(1/2) d m^(-1/2) b^(-1/2) delta^(-1)", order(_movement_of_sgd),
+     "exponent"),
+    ("Theorem B.12, (134)",
+     "argument with $t$ in the second minimum, from Lemma 4.3 with (115), (108) and the "
+     r"theorem's step, at $d = \delta = 1$",
+     "n^(-3) L^(-2) t",
+     order(lambda n, L, m, b, t:
+               sqrt(m / n) * L * t / (n**3 * L**3 * m) * sqrt(b * m) * sqrt(n)),
+     "exponent"),
     # Appendices B.11 to B.13
     ("B.11", "1 - γ of Theorem B.14 over that of Theorem 3.1",
      "n d^(-1) delta^(-1)",
@@ -343,6 +486,14 @@ ROWS = [
     ("eq. (148)", "factor of the squared excess, from (144), (147) and Cauchy-Schwarz",
      "n^(-2) L^(-1) d^(-1) m eta delta",
      order(lambda n, L, d, m, eta, delta: _rate(eta, n, d, m, delta) / (n * L))),
+    ("(136), (143)",
+     r"steps of fixed size lower the convex $\sqrt{\mu^2 + z^2}$, each of them, $\mu = 10^{-3}$",
+     "holds", holds(_rounded_distance),
+     "result"),
+    ("Theorem B.16, width",
+     r"by (111), where $\lVert\nabla\rVert$ is that of (142) with (147) at an excess of $\epsilon$",
+     "n^6 L^16 d delta^(-4)", order(_width_convex),
+     "exponent"),
     ("Proof of Theorem B.16 (Appendix B.12)",
      r"power of $1/L$ in $1-\gamma$ before $T$, from (148) (a slip; (139) and $T$ are right)",
      "2.0",
@@ -366,13 +517,20 @@ ROWS = [
      r"power of $d$, $O(1)$ by Section 2, in the least $\sum_ja_j^2$ with $\sum_ja_j = \frac1{2d}$",
      "-2.0", power(lambda d: d * (1 / (2 * d) / d) ** 2, 16.0),
      "constant"),
+    ("Lemma B.18",
+     r"power of $n$ in $\lambda^2m$ of Lemma B.17 at $\lambda = 1/(2\sqrt{nd})$",
+     "0.0", power(lambda n: 1 / (2 * sqrt(n)) ** 2, 10.0),
+     "exponent"),
+    ("(163)",
+     r"$\Pr(\mathcal L(W^{(0)}) < n/100)$ for one input, or parallel $h_i$, with $y = 0$, $d = 1$",
+     "0.0", lambda: float(stats.chi2.cdf(0.01, 1)),
+     "result", "guo2024-b14-special"),
     ("Lemma B.19", "ω^(2/3) L⁴ m/d with its ω",
      "d^(-2) m", order(lambda L, d, m: _special_radius(L, d) ** (2 / 3) * L**4 * m / d)),
     ("Proof of Theorem B.14 (Appendix B.13)",
-     "the same (16): power of $n$ left in the factor like (15), with (164)",
-     # at d = m = L = 1
-     "0.0", power(lambda n: _factor_15(1.0, 1.0, 1.0, n, 1.0, 1.0), 10.0),
-     "result"),
+     r"width at which (165) with (108) is the $\omega$ that makes the factor like (15) 1",
+     "n L^12 d^5", order(_special_width),
+     "result", "guo2024-b14-special"),
     ("Theorem B.14", r"power of $c(\alpha)$ in the width, from (165) and (166)",
      # d²n/(cm) = ω² at 1
      "0.0", power(lambda c: solved(lambda m: 1 / (c * m)), 1.0),
