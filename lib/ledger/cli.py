@@ -326,10 +326,16 @@ def refresh():
 
 
 @app.command()
-def freeze(paper: Annotated[str, typer.Argument(help="A paper's key, say arora2019.")]):
-    """Freeze the checks and seeds of a paper's claims today, before the runs that judge them."""
+def freeze(
+    paper: Annotated[str, typer.Argument(help="A paper's key, say arora2019.")],
+    claims: Annotated[
+        list[str] | None, typer.Argument(help="Only these (default: all that are not frozen).")
+    ] = None,
+):
+    """Freeze checks and seeds of a paper's claims today, before the runs that judge them."""
     registry.require_whole()
-    print(f"{paths.relative(freezing.freeze(paper))}: commit it with the claims that it freezes")
+    path = freezing.freeze(paper, claims or [])
+    print(f"{paths.relative(path)}: commit it with the claims that it freezes")
 
 
 @app.command()

@@ -366,7 +366,7 @@ def is_as_stored(claim_id):
 def frozen(paper):
     """What was frozen of a paper.
 
-    {date: ..., claim slug: {seeds: {size: ...}, checks: {name: ...}}}; or {}.
+    {claim slug: {date: ..., seeds: {size: ...}, checks: {name: ...}}}; or {}.
     """
     file = paths.NOTEBOOKS / paper / FROZEN
     try:

@@ -103,8 +103,7 @@ def conditions(record):
 
 def frozen(claim, record):
     """A line on when the checks were fixed, and whether the draws had been seen before."""
-    then = registry.frozen(claim.paper)
-    own = then.get(claim.slug)
+    own = registry.frozen(claim.paper).get(claim.slug)
     if own is None:
         seen = ", with draws that had been seen during development"
         drawn = "n_seeds" in record["parameters"]
@@ -112,13 +111,13 @@ def frozen(claim, record):
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
     seed = own["seeds"].get(size(record))
-    fresh = record["parameters"].get("seed") == seed and record["date"] >= str(then["date"])
+    fresh = record["parameters"].get("seed") == seed and record["date"] >= str(own["date"])
     draws = (
         "these draws had never been run before"
         if fresh
         else "this record was made before the freeze"
     )
-    return f"Checks frozen on {then['date']}; {draws}.{since}"
+    return f"Checks frozen on {own['date']}; {draws}.{since}"
 
 
 def markdown(claim, record):

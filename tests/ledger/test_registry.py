@@ -157,9 +157,9 @@ def test_what_was_frozen_is_compared_with_what_is_registered(toy):
     assert registry.unlisted_changes(toy.claim) == []  # before a freeze
     path = freezing.freeze("toy2020")
     then = registry.frozen("toy2020")
-    assert then["date"] == datetime.date.today()
     checks = {"value": "<= 1 mean smoke laptop desk paper", "large": "in [0, 2] mean laptop"}
-    assert then["lem1"] == {"seeds": {"laptop": 3}, "checks": checks}
+    today = datetime.date.today()
+    assert then == {"lem1": {"date": today, "seeds": {"laptop": 3}, "checks": checks}}
     changed = toy.registered.replace('"<= 1"', '"<= 2"').replace(
         "[checks.large]", "[checks.larger]"
     )
@@ -174,13 +174,20 @@ def test_what_was_frozen_is_compared_with_what_is_registered(toy):
     toy.register(SECOND.replace("[lem2]\n", ""), "lem2.toml")
     assert registry.unlisted_changes(registry.claim("toy2020-lem2")) == []  # begun after the freeze
     before = path.read_bytes()
-    for paper, message in (
-        ("toy2020", "was frozen on .*changes"),
-        ("toy2021", "unknown paper .*did you mean toy2020"),
+    for paper, only, message in (
+        ("toy2020", ["toy2020-lem1"], f"frozen already, on {today}: .*changes"),
+        ("toy2020", ["toy2020-lem3"], "no claim of toy2020: toy2020-lem3"),
+        ("toy2021", [], "unknown paper .*did you mean toy2020"),
     ):
         with pytest.raises(ParameterError, match=message):
-            freezing.freeze(paper)
+            freezing.freeze(paper, only)
     assert path.read_bytes() == before
+    freezing.freeze("toy2020")  # what is new, behind what was frozen before
+    assert path.read_bytes().startswith(before)
+    assert [*registry.frozen("toy2020")] == ["lem1", "lem2"]
+    assert registry.frozen("toy2020")["lem1"] == then["lem1"]
+    with pytest.raises(ParameterError, match="frozen already"):
+        freezing.freeze("toy2020")
 
 
 @pytest.mark.parametrize(("value", "text"), [(9, "9"), ([9], "[9]")])
