@@ -55,12 +55,16 @@ class Quotes:
     def __init__(self, record, folder):
         self.record, self.folder = record, folder
 
-    def value(self, name):
-        """A check's or a recorded number's value with its interval."""
+    def row(self, name):
+        """A check or a recorded number, with its value and interval."""
         rows = {row["name"]: row for row in self.record["checks"]} | self.record["metrics"]
         if name not in rows:
             raise LookupError(f"there is no check or number {name!r}")
-        return measured(rows[name])
+        return rows[name]
+
+    def value(self, name):
+        """A check's or a recorded number's value with its interval, in words."""
+        return measured(self.row(name))
 
     def column(self, table, column, how="mean", log10=False, **where):
         """A number from a kept table.

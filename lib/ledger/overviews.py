@@ -6,7 +6,7 @@ verdict.
 
 import re
 
-from . import arguments, files, findings, paths, registry, render, show
+from . import arguments, comparisons, files, findings, paths, registry, render, show
 from .site import quotes
 from .site import records as entries
 
@@ -55,6 +55,10 @@ def texts():
             verdicts = {entry.claim.id: entry.verdict for entry in own}
             picture = arguments.drawn(paper, verdicts)
             made[paths.NOTEBOOKS / paper / "argument.svg"] = picture
+        if comparisons.comparison(paper):
+            made[paths.NOTEBOOKS / paper / "comparison.svg"] = comparisons.drawn(
+                paper, quoted.measured
+            )
     readme = paths.ROOT / "README.md"
     made[readme] = TOTALS.sub(
         lambda found: f"{found[1]}\n{_totals(papers, found[2].split())}\n\n{found[3]}",
@@ -158,6 +162,11 @@ class _Quotes(quotes.Quotes):
     def argument(self, paper):
         """The picture of a paper's argument, which stands beside its overview."""
         return "![The argument of the paper, step by step, with verdicts](argument.svg)"
+
+    def comparison(self, paper):
+        """The picture of a paper's measurements, which stands beside its overview."""
+        title = comparisons.comparison(paper)["title"]
+        return f"![{title}, by data set, with 95 % intervals](comparison.svg)"
 
     def picture(self, claim, name, description, panel=None):
         """A figure that leads to the executed notebook; always all its panels."""

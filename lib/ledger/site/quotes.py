@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from overparam.errors import OverparamError
 
-from .. import arguments, findings, paths, show
+from .. import arguments, comparisons, findings, paths, show
 from ..markup import raw
 from ..show import NOT_RUN
 from . import errata
@@ -55,11 +55,16 @@ class Quotes:
         """A check's or a recorded number's value with its interval, at the size that counts or at a
         named one.
         """
+        row = self.measured(claim, name, size)
+        return findings.measured(row) if row else NOT_RUN
+
+    def measured(self, claim, name, size=None):
+        """A check or number of a record; None where there is no such record."""
         entry = self._entries[claim]
         version = entry.versions.get(size) if size else entry.best
         if not (version and version.record):
-            return NOT_RUN
-        return findings.Quotes(version.record, version.folder).value(name)
+            return None
+        return findings.Quotes(version.record, version.folder).row(name)
 
     def statistic(self, claim, table, column, how=None, log10=False, **where):
         """Mean ± standard deviation of a column of a kept table, or what `how` names, over the rows
@@ -110,6 +115,10 @@ class Quotes:
             return f"{self._home}{self._entries[claim].page()}.html"
 
         return raw(arguments.drawn(paper, verdicts, address))
+
+    def comparison(self, paper):
+        """The picture of a paper's measurements side by side."""
+        return raw(comparisons.drawn(paper, self.measured))
 
     def picture(self, claim, name, description, panel=None):
         """A figure that leads to its page; panel: which of its panels is shown alone, from 1."""
