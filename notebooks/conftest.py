@@ -8,6 +8,7 @@ nothing, and two runs on one machine are compared to the last bit.
 """
 
 import atexit
+import contextlib
 import re
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from nbval.plugin import IPyNbCell
 
-from ledger import runner
+from ledger import prepared, runner
 
 NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
@@ -35,6 +36,10 @@ def pytest_configure(config):
     place = Path(tempfile.mkdtemp(prefix="overparam-nbval-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     runner.isolate(place)
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        server = contextlib.ExitStack()  # not of a process that only hands out the work
+        atexit.register(server.close)
+        runner.start_kernels_by(server.enter_context(prepared.server(place)), place)
 
 
 class Output(str):

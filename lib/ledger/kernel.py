@@ -4,6 +4,7 @@
 """
 
 import importlib.machinery
+import os
 import sys
 from pathlib import Path
 
@@ -48,4 +49,4 @@ def compile_library_anew():
 
 if __name__ == "__main__":
     compile_library_anew()
-    Kernel.launch_instance()
+    Kernel.launch_instance(parent_handle=os.getppid())

@@ -345,15 +345,23 @@ def isolate(place):
     place: an empty folder for what kernels read and write. The default folders lie in the user's
     home, which may be read-only, or hold start-up files and styles.
     """
-    (place / "kernels" / "python3").mkdir(parents=True)
-    start = [sys.executable, "-P", str(Path(__file__).with_name("kernel.py"))]
-    start += ["-f", "{connection_file}"]
-    kernel = {"argv": start, "display_name": "", "language": "python"}
-    (place / "kernels" / "python3" / "kernel.json").write_text(json.dumps(kernel))
+    start_kernels_by([sys.executable, "-P", str(Path(__file__).with_name("kernel.py"))], place)
     (place / "matplotlibrc").touch()
     folders = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), str(place))
     os.environ.update(folders, MATPLOTLIBRC=str(place / "matplotlibrc"))
     os.environ["PYTHONHASHSEED"] = "0"  # the order of sets is that of every run
+
+
+def start_kernels_by(command, place):
+    """Register how kernels start, where `isolate` lets them be looked for."""
+    kernels = place / "kernels" / "python3"
+    kernels.mkdir(parents=True, exist_ok=True)
+    kernel = {
+        "argv": [*command, "-f", "{connection_file}"],
+        "display_name": "",
+        "language": "python",
+    }
+    (kernels / "kernel.json").write_text(json.dumps(kernel))
 
 
 def _addresses(place):
