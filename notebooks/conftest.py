@@ -39,7 +39,8 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         server = contextlib.ExitStack()  # not of a process that only hands out the work
         atexit.register(server.close)
-        runner.start_kernels_by(server.enter_context(prepared.server(place)), place)
+        address = server.enter_context(prepared.server(place))
+        runner.start_kernels_by(prepared.command(address), place)
 
 
 class Output(str):

@@ -21,15 +21,23 @@ from pathlib import Path
 KERNEL = Path(__file__).with_name("kernel.py")
 # What most pages import. Not the inline backend of matplotlib: it joins the kernel it is in.
 LIBRARIES = ("torch", "scipy.stats", "pandas", "seaborn", "ipykernel.kernelapp")
+ADDRESS = "OVERPARAM_PREPARED"  # the variable that tells a batch's runs where to ask
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @contextlib.contextmanager
 def server(folder):
-    """Yields the first words of a command that starts a kernel; a server runs as long as the block.
+    """Yields the address of a server of kernels with one thread, which runs as long as the block.
 
-    folder: where its socket goes. It has the variables of now: thread counts and the settings of
-    matplotlib are read when the libraries are imported.
+    folder: where its socket and matplotlib's settings go, which are empty.
     """
+    settings = Path(folder, "matplotlibrc")
+    settings.touch()
+    read_by_imports = dict.fromkeys(THREADS, "1") | {
+        "PYTHONHASHSEED": "0",
+        "MATPLOTLIBRC": str(settings),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    }
     address = str(Path(folder, "prepared"))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
@@ -38,14 +46,20 @@ def server(folder):
         [sys.executable, "-P", __file__, "serve", str(listener.fileno())],
         stdin=subprocess.PIPE,  # its end tells the server that we are gone
         pass_fds=[listener.fileno()],
-        env=os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"},
+        start_new_session=True,  # an interrupt of a terminal is not for it
+        env=os.environ | read_by_imports,
     )
     listener.close()
     with process:
         try:
-            yield [sys.executable, "-I", "-S", __file__, "ask", address]
+            yield address
         finally:
             process.kill()
+
+
+def command(address):
+    """The first words of a command that starts a kernel by the server at an address."""
+    return [sys.executable, "-I", "-S", __file__, "ask", address]
 
 
 def serve(listener):
@@ -104,7 +118,10 @@ def _end_with(connection):
 def ask(address, arguments):
     """Be a kernel by another process: start it, pass signals on to it, end when it ends."""
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(address)
+    try:
+        connection.connect(address)
+    except OSError:  # its server is gone: be an ordinary kernel
+        os.execv(sys.executable, [sys.executable, "-P", str(KERNEL), *arguments])
     asked = {"arguments": arguments, "variables": dict(os.environ), "folder": os.getcwd()}
     socket.send_fds(connection, [json.dumps(asked).encode()], [0, 1, 2])
     told = connection.makefile()

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import files, findings, fingerprints, paths, records, references, registry
+from . import files, findings, fingerprints, paths, prepared, records, references, registry
 from .errors import ClaimError, RunFailed
 from .run import Run
 
@@ -275,9 +275,7 @@ def _executed(notebook, parameters, partial, log, threads, this):
     from traitlets.config import Config
 
     name = log.stem
-    counts = dict.fromkeys(
-        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
-    )
+    counts = dict.fromkeys(prepared.THREADS, str(threads))
     # Waiting threads sleep: on shared cores, spinning ones cost twenty times more.
     os.environ.update(this.variables() | counts, OMP_WAIT_POLICY="PASSIVE")
     # After an interrupt these say, late, that a cell was left behind and its kernel died: we have
@@ -287,6 +285,8 @@ def _executed(notebook, parameters, partial, log, threads, this):
     try:
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
             isolate(place)
+            if threads == 1 and (address := os.environ.get(prepared.ADDRESS)):
+                start_kernels_by(prepared.command(address), place)
             (place / "empty").mkdir()  # no module, style or data comes from the working folder
             papermill.execute_notebook(
                 _literally(notebook),

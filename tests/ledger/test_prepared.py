@@ -23,8 +23,8 @@ def place(monkeypatch):
         monkeypatch.setenv(name, "")
     folder = Path(tempfile.mkdtemp())  # a short path, for sockets
     runner.isolate(folder)
-    with prepared.server(folder) as command:
-        runner.start_kernels_by(command, folder)
+    with prepared.server(folder) as address:
+        runner.start_kernels_by(prepared.command(address), folder)
         yield folder
     shutil.rmtree(folder)
 
@@ -86,3 +86,11 @@ def test_the_fork_ends_with_who_asked_for_it(place):
     os.kill(manager.provisioner.process.pid, signal.SIGKILL)
     assert ends(fork)
     manager.shutdown_kernel(now=True)
+
+
+def test_without_its_server_it_is_an_ordinary_kernel(place):
+    runner.start_kernels_by(prepared.command(str(place / "nobody")), place)
+    manager, client = start_new_kernel(kernel_name="python3")
+    assert printed(client, MODULES) == "[]"
+    client.stop_channels()
+    manager.shutdown_kernel()
