@@ -15,7 +15,8 @@ from . import findings, paths
 WIDTH, PLOT, NUMBERS = 700, (240, 530), 545  # of the picture; the axis; where numbers begin
 ROW, TOP, FONT = 24, 48, 14
 BLUE, GREY = "#0b3c8c", "#555"
-_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+_DECADES = (0.001, 0.01, 0.1, 1, 10, 100)  # the ticks of an axis too long for all
 _STYLE = f"font-family: system-ui, sans-serif; font-size: {FONT}px"
 
 
@@ -87,7 +88,8 @@ class _Scale:
     def __init__(self, numbers):
         positive = [1.0, *(number for number in numbers if number > 0)]
         self.low, self.high = math.log(min(positive) / 1.1), math.log(max(positive) * 1.1)
-        self.ticks = [tick for tick in _TICKS if self.low <= math.log(tick) <= self.high]
+        ticks = _TICKS if self.high - self.low < math.log(200) else _DECADES
+        self.ticks = [tick for tick in ticks if self.low <= math.log(tick) <= self.high]
 
     def __call__(self, number):
         """Where a number lies; one that is not positive lies at the left end."""
