@@ -74,7 +74,7 @@ def serve(listener):
         asked, streams, _, _ = socket.recv_fds(connection, 2**20, 3)
         if os.fork() == 0:
             listener.close()
-            become_kernel(json.loads(asked), streams, connection)
+            become_kernel(asked, streams, connection)
         for stream in streams:
             os.close(stream)
         connection.close()  # the fork has it still, and closes it when it ends
@@ -84,6 +84,7 @@ def become_kernel(asked, streams, connection):
     """Be in this process, a fork, the kernel that was asked for; does not return."""
     code = 1
     try:
+        asked = json.loads(asked)  # nothing, where who asked is gone already
         os.setsid()  # an interrupt of a terminal is for who asked, and is passed on
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for number, stream in enumerate(streams):
