@@ -34,6 +34,20 @@ def rounded(value, digits):
     return f"{float(text):,.0f}" if grouped else text
 
 
+def with_half_width(value, half):
+    """A value with the half width of its interval, which says how many digits it has.
+
+    >>> with_half_width(-1.0003, 0.01712), with_half_width(1234.4, 45), with_half_width(0.1, 0)
+    ('-1.000 ± 0.017', '1,234 ± 45', '0.1 ± 0')
+    """
+    if half < 1e-4 or abs(value) >= 1e7 or half >= 1e7:
+        return f"{spoken(value)} ± {spoken(half, 2)}"
+    width = rounded(half, 2) if half >= 10 else f"{half:#.2g}"
+    decimals = len(width.partition(".")[2])
+    shown = f"{value:,.{decimals}f}"
+    return f"{shown.removeprefix('-') if float(shown.replace(',', '')) == 0 else shown} ± {width}"
+
+
 def measured(row):
     """What was measured, with the 95 % interval where there is a bounded one.
 
@@ -45,7 +59,7 @@ def measured(row):
         return shown
     above, below = high - row["value"], row["value"] - low
     if math.isclose(above, below, rel_tol=1e-6, abs_tol=1e-300):
-        return f"{shown} ± {spoken(above, 2)}"
+        return with_half_width(row["value"], above)
     return f"{shown} ({spoken(low)} to {spoken(high)})"
 
 

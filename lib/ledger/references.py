@@ -3,11 +3,12 @@
 The page as it reads today, with the outputs and pictures of its run.
 """
 
+import ast
 import json
 import os
 import re
 
-from . import files, render
+from . import files, registry, render
 
 LINK = re.compile(r"(\[[^][]*\])\(([^()\s#]*)(#[^()\s]*)?\)")  # words, place, anchor
 IN_SHORT = "**In short.**"  # begins a finding, and on a page the link to where it stands
@@ -25,19 +26,10 @@ def composed(executed, page, claims):
     run serves. Where the page has another number of code cells today, its prose no longer fits, and
     only findings and the words of checks are renewed.
     """
-    ran = [_with_words(cell, claims) for cell in executed["cells"]]
-    injected = [cell for cell in ran if "injected-parameters" in _tags(cell)]
-    code = [
-        cell
-        for cell in ran
-        if cell["cell_type"] == "code" and "injected-parameters" not in _tags(cell)
-    ]
-    cells = ran
+    cells = _with_own_parameters([_with_words(cell, claims) for cell in executed["cells"]])
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
     if len(code) == sum(cell["cell_type"] == "code" for cell in page["cells"]):
-        cells = []
-        for cell in page["cells"]:
-            cells.append(code.pop(0) if cell["cell_type"] == "code" else cell)
-            cells += injected if "parameters" in _tags(cell) else []
+        cells = [code.pop(0) if cell["cell_type"] == "code" else cell for cell in page["cells"]]
     told = [_in_short(claim, record, found) for claim, record, found in claims]
     opening = _with_findings("".join(cells[0]["source"]), told)
     cells = [{**cells[0], "source": opening}, *cells[1:]]
@@ -45,6 +37,44 @@ def composed(executed, page, claims):
         {**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)
     ]  # those of the two had ids of their own
     return {**executed, "cells": cells}
+
+
+def _with_own_parameters(cells):
+    """Cells of a run in one of which stand the parameters that it had.
+
+    papermill leaves the page's own parameters, and puts those of the run into a cell behind them.
+    """
+    given = [cell for cell in cells if "injected-parameters" in _tags(cell)]
+    if not given:
+        return cells
+    values = _literals("".join(given[0]["source"]))
+    kept = [cell for cell in cells if cell not in given]
+    return [
+        {**cell, "source": _with_literals("".join(cell["source"]), values)}
+        if "parameters" in _tags(cell)
+        else cell
+        for cell in kept
+    ]
+
+
+def _literals(source):
+    """{name: what is assigned to it, as text} of a cell of parameters."""
+    statements = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    return {node.targets[0].id: ast.get_source_segment(source, node.value) for node in statements}
+
+
+def _with_literals(source, values):
+    """A cell of parameters, one a line, with other values and its own comments."""
+    lines = source.splitlines()
+    for name, before in _literals(source).items():
+        start = f"{name} = {before}"
+        lines = [
+            f"{name} = {values.get(name, before)}{line.removeprefix(start)}"
+            if line.startswith(start)
+            else line
+            for line in lines
+        ]
+    return "\n".join(lines)
 
 
 def with_links_from(cells, source, target):
@@ -65,11 +95,17 @@ def with_links_from(cells, source, target):
 
 
 def _in_short(claim, record, found):
-    """A finding with the verdict behind it, and whether this is preliminary."""
+    """A finding with the verdict behind it, and whether this is preliminary.
+
+    Of a theorem also whether it follows as it is printed, since this is another question.
+    """
     size, verdict = render.size(record), record["verdict"]
     if size != "smoke" and render.frozen(claim, record).startswith(render.PRELIMINARY):
         verdict += " (preliminary)"
-    return f"{IN_SHORT} {found} *Verdict at {size} size: {verdict}.*"
+    if claim.kind != "theorem":
+        return f"{IN_SHORT} {found} *Verdict at {size} size: {verdict}.*"
+    printed = registry.PRINTED[claim.printed]
+    return f"{IN_SHORT} {found} *Where measured, at {size} size: {verdict}. As printed: {printed}.*"
 
 
 def _with_findings(opening, found):

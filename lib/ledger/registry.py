@@ -68,13 +68,14 @@ class Page:
 class Change:
     """What was changed in a claim after its checks were frozen.
 
-    Check: the one concerned, if it is one.
+    check: the one concerned, if it is one; seed: that of the runs that judge since, if it is new.
     """
 
     date: datetime.date
     what: str
     why: str
     check: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def measured(row):
     if None not in (low, high) and math.isclose(
         row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300
     ):
-        return f"{value} ± {findings.rounded((high - low) / 2, 2)}"
+        return findings.with_half_width(row["value"], (high - low) / 2)
     ends = ["unbounded" if end is None else number(end) for end in (low, high)]
     return f"{value} ({ends[0]} to {ends[1]})"
 
@@ -110,13 +110,14 @@ def frozen(claim, record):
         return f"{PRELIMINARY}: run before the checks were frozen{seen if drawn else ''}."
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
-    seed = own["seeds"].get(size(record))
-    fresh = record["parameters"].get("seed") == seed and record["date"] >= str(own["date"])
-    draws = (
-        "these draws had never been run before"
-        if fresh
-        else "this record was made before the freeze"
-    )
+    if record["date"] < str(own["date"]):
+        draws = "this record was made before the freeze"
+    elif "n_seeds" not in record["parameters"]:
+        draws = "this run came after it"
+    else:
+        fresh = {own["seeds"].get(size(record)), *(change.seed for change in claim.changes)}
+        new = record["parameters"].get("seed") in fresh
+        draws = f"these draws had {'never been run' if new else 'been seen'} before"
     return f"Checks frozen on {own['date']}; {draws}.{since}"
 
 
@@ -142,8 +143,12 @@ def about(claim, record):
     stand_ins = {data["name"]: data["stand_in"] for data in record["data"] if data["stand_in"]}
     lines += [f"Data: {name}: {stand_in}" for name, stand_in in stand_ins.items()]
     if why := registry.size_of(claim.id, size(record)).why:
-        lines.append(f"Size {size(record)}: {why}")
+        lines.append(f"At {size(record)} size: {why}")
+    if any(row["outcome"] == "undecided" for row in record["checks"]):
+        lines.append("Undecided: the 95 % interval has values that satisfy the check, and others.")
     if size(record) != "smoke":
+        left_out = [check.asks for check in claim.checks if size(record) not in check.sizes]
+        lines += [f"Not asked at this size: {' '.join(left_out)}"] if left_out else []
         lines.append(frozen(claim, record))
     return lines
 
@@ -181,7 +186,14 @@ def _table(claim, record):
     lines = [
         f"| {' | '.join(cells)} |" for cells in (columns, *zip(*columns.values(), strict=True))
     ]
+    lines[1:] = [_typeset(line) for line in lines[1:]]
     return "\n".join([lines[0], "|---" * len(columns) + "|", *lines[1:]])
+
+
+def _typeset(cells):
+    """Numbers such as 1e-06 as powers of ten."""
+    powers = re.sub(r"(-?\d[\d.]*)e([+-]\d+)", lambda m: f"${m[1]}\\cdot10^{{{int(m[2])}}}$", cells)
+    return powers.replace(r"$1\cdot10", "$10")
 
 
 def _or_dash(value):

@@ -22,6 +22,9 @@ def kept(toy, monkeypatch):
     return toy.run(monkeypatch, lambda claim: claim.figure(plt.figure(figsize=(1, 1)), "dots"))
 
 
+VERDICT = "*Where measured, at smoke size: holds. As printed: follows, but for a misprint.*"
+
+
 def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -33,7 +36,7 @@ def sources(notebook):
 def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
     picture, report = read(kept)["cells"][-1]["outputs"]
     assert sources(read(kept)) == [
-        "# A toy\n\n**In short.** It is 0.5. *Verdict at smoke size: holds.*",
+        f"# A toy\n\n**In short.** It is 0.5. {VERDICT}",
         toy.parameters,
         "claim.report()",
     ]
@@ -52,8 +55,7 @@ def test_it_has_finding_and_pictures_and_is_renewed_without_a_run(kept, toy):
     )
     assert runner.refresh(toy.id, "smoke")
     assert sources(read(kept)) == [
-        "# A better title\n\n**In short.** We see 0.5. *Verdict at smoke size: holds.*\n\n"
-        "**Claim.** More.",
+        f"# A better title\n\n**In short.** We see 0.5. {VERDICT}\n\n**Claim.** More.",
         toy.parameters,
         "claim.report()",
     ]
@@ -78,7 +80,7 @@ def test_a_claim_that_was_registered_since_has_no_record_and_changes_nothing(kep
     assert records.stale(toy.id, "smoke")
 
 
-def test_parameters_that_were_given_follow_those_of_the_page():
+def test_parameters_that_were_given_take_the_place_of_those_of_the_page():
     def cell(kind, source, *tags):
         return {
             "cell_type": kind,
@@ -89,8 +91,8 @@ def test_parameters_that_were_given_follow_those_of_the_page():
 
     ran = [
         cell("markdown", "old"),
-        cell("code", "n = 1", "parameters"),
-        cell("code", "n = 9", "injected-parameters"),
+        cell("code", "n = 1  # rows\nns = [1, 2]  # more\nk = 3", "parameters"),
+        cell("code", "# Parameters\nns = [5]\nn = 9", "injected-parameters"),
     ]
     now = [
         cell("markdown", "new"),
@@ -99,7 +101,9 @@ def test_parameters_that_were_given_follow_those_of_the_page():
         cell("code", "f()"),
     ]
     made = references.composed({"cells": [*ran, cell("code", "f()")]}, {"cells": now}, [])
-    assert sources(made) == ["new", "n = 1", "n = 9", "more", "f()"]
+    own = "n = 9  # rows\nns = [5]  # more\nk = 3"
+    assert sources(made) == ["new", own, "more", "f()"]
+    assert references.composed(made, {"cells": now}, [])["cells"] == made["cells"]
 
 
 def test_what_was_touched_is_seen_and_never_sealed(kept, toy):

@@ -36,7 +36,7 @@ def test_a_theorem_has_three_facts_and_its_checks_a_table(shown):
         "| The value is at most 1. | 0.5 | at most 1 | – | ✓ |",
         "| The value at size $m_1$ lies between 0 and 2. | 0.5 | 0 to 2 | 1.5 | ✓ |",
     ]
-    assert size == "*Size laptop: what runs in minutes*"
+    assert size == "*At laptop size: what runs in minutes*"
 
 
 def test_an_experiment_has_a_verdict_and_no_words_break_its_table(toy, shown):
@@ -44,14 +44,15 @@ def test_an_experiment_has_a_verdict_and_no_words_break_its_table(toy, shown):
     toy.register(
         text.replace("The value is at most 1.", r"max_k |a_k| is 1, with $|b_k| \\le \\|c\\|$.", 1)
     )
-    facts, table = shown([2.0, 3.0, 4.0])
+    facts, table, undecided = shown([2.0, 3.0, 4.0])
     assert facts.startswith(
         "**Verdict:** Not tested. 0 of 1 check hold, 1 is undecided. A smoke run shows that"
     )
     head, _, row = table.splitlines()
     assert head == "| check | measured, with 95 % interval | required | outcome |"
     assert row.startswith(r"| max\_k \|a\_k\| is 1, with $")
-    assert row.endswith("| 3 ± 2.5 | at most 1 | undecided |")
+    assert row.endswith("| 3.0 ± 2.5 | at most 1 | undecided |")
+    assert undecided.startswith("*Undecided: the 95 % interval has values that satisfy")
     assert row.replace(r"\|", "").count("|") == 5
 
 
@@ -67,11 +68,25 @@ def test_the_line_on_the_freeze(toy, shown):
     before = "this record was made before the freeze."
     assert line() == frozen + "these draws had never been run before."
     assert render.frozen(toy.claim, record | {"date": "2020-01-01"}) == frozen + before
-    text = toy.registered.replace("n = 20", "n = 20\nseed = 7")
-    toy.register(
-        text + '\n[[changes]]\ndate = 2026-12-05\nwhat = "on the sphere only"\nwhy = "a slip"\n'
-    )
-    assert line(7) == frozen + before + " Changed since: 2026-12-05: on the sphere only (a slip)."
+    undrawn = {name: v for name, v in record["parameters"].items() if name != "n_seeds"}
+    run = render.frozen(toy.claim, record | {"parameters": undrawn})
+    assert run == frozen + "this run came after it."
+    change = '\n[[changes]]\ndate = 2026-12-05\nwhat = "on the sphere only"\nwhy = "a slip"\n'
+    since = " Changed since: 2026-12-05: on the sphere only (a slip)."
+    text = toy.registered.replace("n = 20", "n = 20\nseed = 7") + change
+    toy.register(text)
+    assert line(7) == frozen + "these draws had been seen before." + since
+    toy.register(text + "seed = 7\n")
+    assert line(7) == frozen + "these draws had never been run before." + since
+
+
+def test_what_is_left_to_other_sizes_is_named_and_powers_of_ten_are_typeset(toy, shown):
+    text = toy.registered.replace('holds = "<= 1"', 'holds = "<= 1e-06"', 1)
+    toy.register(text.replace('sizes = ["laptop"]', 'sizes = ["paper"]'))
+    shown_lines = shown(1.5e-7, profile="laptop", n=20)
+    assert "| $1.5\\cdot10^{-7}$ | at most $10^{-6}$ | ✓ |" in shown_lines[1]
+    asked = "The value at size $m_1$ lies between 0 and 2."
+    assert f"*Not asked at this size: {asked}*" in shown_lines
 
 
 @pytest.mark.parametrize(

@@ -201,8 +201,6 @@ def _own_cell(cell, title, tags=()):
     source = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return {**cell, "metadata": {}, "source": inert(source)}
-    if "injected-parameters" in _tags(cell):
-        source = source.replace("# Parameters", "# the values in this run", 1)
     metadata = {"tags": [*_tags(cell), *tags], "mystnb": {"image": {"alt": f"Figure: {title}"}}}
     return {
         **cell,
