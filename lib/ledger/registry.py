@@ -25,7 +25,7 @@ PRINTED = {  # whether a theorem follows as it is printed
     "constant": "follows with another constant",
     "exponent": "follows with another exponent",
     "gap": "the printed proof does not give it",
-    "false": "false: there is a counterexample",
+    "false": "false, since there is a counterexample",
 }
 RESOURCES = {
     size: {"memory_mb": 4000, "threads": 2} for size in SIZES
