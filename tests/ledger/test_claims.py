@@ -145,7 +145,7 @@ def test_of_a_sample_the_registered_statistic_is_judged_and_may_be_undecided(toy
         3,
     )
     assert (row["outcome"], toy.record()["verdict"]) == ("undecided", "not tested")
-    assert re.search(r"value +0.9 ± 0.99 +at most 1 +undecided", capsys.readouterr().out)
+    assert re.search(r"value +0.90 ± 0.99 +at most 1 +undecided", capsys.readouterr().out)
     toy.measured(
         float("nan")
     ).report()  # what could not be measured fails, and is not said to have been

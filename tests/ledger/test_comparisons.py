@@ -37,7 +37,7 @@ def picture(tmp_path, monkeypatch):
 
 def test_a_row_has_its_words_and_its_number_and_says_what_was_not_measured(picture):
     words = ["".join(text.itertext()) for text in picture.iter(f"{SVG}text")]
-    shown = {"Data <one>", "0.5 ± 0.25", "★", "Data two", "2", "Data three", "not measured"}
+    shown = {"Data <one>", "0.50 ± 0.25", "★", "Data two", "2", "Data three", "not measured"}
     assert shown <= {*words}
     assert "error / error of ReLU (★ the paper)" in words
 
