@@ -33,10 +33,21 @@ def composed(executed, page, claims):
     told = [_in_short(claim, record, found) for claim, record, found in claims]
     opening = _with_findings("".join(cells[0]["source"]), told)
     cells = [{**cells[0], "source": opening}, *cells[1:]]
-    cells = [
-        {**cell, "id": f"cell-{i}"} for i, cell in enumerate(cells)
-    ]  # those of the two had ids of their own
+    cells = _numbered(cells)
     return {**executed, "cells": cells}
+
+
+def _numbered(cells):
+    """Cells with ids in order, and those that ran with numbers in order.
+
+    Those of page and run had ids of their own, and the parameters of a run a number.
+    """
+    ran = [i for i, cell in enumerate(cells) if cell.get("execution_count")]
+    number = {i: k for k, i in enumerate(ran, 1)}
+    return [
+        {**cell, "id": f"cell-{i}"} | ({"execution_count": number[i]} if i in number else {})
+        for i, cell in enumerate(cells)
+    ]
 
 
 def _with_own_parameters(cells):
