@@ -34,14 +34,16 @@ def rounded(value, digits):
     return f"{float(text):,.0f}" if grouped else text
 
 
-def with_half_width(value, half):
+def with_half_width(value, half, say=spoken):
     """A value with the half width of its interval, which says how many digits it has.
+
+    say: the function of value and digits that says very small and very large ones.
 
     >>> with_half_width(-1.0003, 0.01712), with_half_width(1234.4, 45), with_half_width(0.1, 0)
     ('-1.000 ± 0.017', '1,234 ± 45', '0.1 ± 0')
     """
     if half < 1e-4 or abs(value) >= 1e7 or half >= 1e7:
-        return f"{spoken(value)} ± {spoken(half, 2)}"
+        return f"{say(value, 3)} ± {say(half, 2)}"
     width = rounded(half, 2) if half >= 10 else f"{half:#.2g}"
     decimals = len(width.partition(".")[2])
     shown = f"{value:,.{decimals}f}"

@@ -36,9 +36,17 @@ def measured(row):
     if None not in (low, high) and math.isclose(
         row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300
     ):
-        return findings.with_half_width(row["value"], (high - low) / 2)
+        half = (high - low) / 2
+        if max(abs(row["value"]), half) < findings.ROUNDING:
+            return value
+        return findings.with_half_width(row["value"], half, _said)
     ends = ["unbounded" if end is None else number(end) for end in (low, high)]
     return f"{value} ({ends[0]} to {ends[1]})"
+
+
+def _said(value, digits):
+    """A very small or very large number; what rounding leaves of zero differs between machines."""
+    return "rounding" if 0 < abs(value) < findings.ROUNDING else findings.rounded(value, digits)
 
 
 def required(row):

@@ -102,6 +102,8 @@ def test_what_is_left_to_other_sizes_is_named_and_powers_of_ten_are_typeset(toy,
         (1e-16, None, "== 0", "rounding"),
         (0.5, [0.4, 0.9], "<= 1", "0.5 (0.4 to 0.9)"),
         (0.5, [None, None], "<= 1", "0.5 (one draw has no interval)"),
+        (2e-16, [1e-16, 3e-16], "<= 1", "rounding"),
+        (1.5e-9, [1.4e-9, 1.6e-9], "<= 1", "1.5e-09 ± 1e-10"),
     ],
 )
 def test_a_measured_value_is_not_shown_as_the_bound_that_it_differs_from(
