@@ -37,7 +37,7 @@ def measured(row):
         row["value"] - low, high - row["value"], rel_tol=1e-6, abs_tol=1e-300
     ):
         half = (high - low) / 2
-        if max(abs(row["value"]), half) < findings.ROUNDING:
+        if 0 < max(abs(row["value"]), half) < findings.ROUNDING:
             return value
         return findings.with_half_width(row["value"], half, _said)
     ends = ["unbounded" if end is None else number(end) for end in (low, high)]
