@@ -113,7 +113,7 @@ def test_a_page_begins_with_title_finding_verdict_figure_checks_size_and_freeze_
     assert len(rows) == len(record["checks"])
     notes = [note.text for note in soup.select(".note")]
     assert notes[-1] == render.frozen(THEOREM, record)
-    assert any(note.startswith(f"Size {entry.best.size}: ") for note in notes)
+    assert any(note.startswith(f"At {entry.best.size} size: ") for note in notes)
 
 
 def test_below_is_the_executed_notebook_without_its_title_its_finding_and_its_table_of_checks(
