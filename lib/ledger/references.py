@@ -38,9 +38,10 @@ def composed(executed, page, claims):
 
 
 def _numbered(cells):
-    """Cells with ids in order, and those that ran with numbers in order.
+    """The cells, named and counted anew from the top.
 
-    Those of page and run had ids of their own, and the parameters of a run a number.
+    They come from two notebooks, whose ids overlap. And the cell that papermill had added was
+    counted, so that without it a number is missing between the others.
     """
     ran = [i for i, cell in enumerate(cells) if cell.get("execution_count")]
     number = {i: k for k, i in enumerate(ran, 1)}

@@ -119,14 +119,14 @@ def frozen(claim, record):
     changes = [f"{change.date}: {change.what} ({change.why})" for change in claim.changes]
     since = f" Changed since: {'; '.join(changes)}." if changes else ""
     if record["date"] < str(own["date"]):
-        draws = "this record was made before the freeze"
+        when = "; this record was made before the freeze"
     elif "n_seeds" not in record["parameters"]:
-        draws = "this run came after it"
+        when = ", before this run"
     else:
         fresh = {own["seeds"].get(size(record)), *(change.seed for change in claim.changes)}
         new = record["parameters"].get("seed") in fresh
-        draws = f"these draws had {'never been run' if new else 'been seen'} before"
-    return f"Checks frozen on {own['date']}; {draws}.{since}"
+        when = f", {'before' if new else 'after'} these draws had first been run"
+    return f"Checks frozen on {own['date']}{when}.{since}"
 
 
 def markdown(claim, record):

@@ -64,20 +64,21 @@ def test_the_line_on_the_freeze(toy, shown):
     assert line() == f"{told} during development."
     freezing.freeze("toy2020")
     record = toy.record("laptop")
-    frozen = f"Checks frozen on {record['date']}; "
-    before = "this record was made before the freeze."
-    assert line() == frozen + "these draws had never been run before."
-    assert render.frozen(toy.claim, record | {"date": "2020-01-01"}) == frozen + before
+    frozen = f"Checks frozen on {record['date']}"
+    fresh, seen = (f", {word} these draws had first been run." for word in ("before", "after"))
+    assert line() == frozen + fresh
+    earlier = render.frozen(toy.claim, record | {"date": "2020-01-01"})
+    assert earlier == frozen + "; this record was made before the freeze."
     undrawn = {name: v for name, v in record["parameters"].items() if name != "n_seeds"}
     run = render.frozen(toy.claim, record | {"parameters": undrawn})
-    assert run == frozen + "this run came after it."
+    assert run == frozen + ", before this run."
     change = '\n[[changes]]\ndate = 2026-12-05\nwhat = "on the sphere only"\nwhy = "a slip"\n'
     since = " Changed since: 2026-12-05: on the sphere only (a slip)."
     text = toy.registered.replace("n = 20", "n = 20\nseed = 7") + change
     toy.register(text)
-    assert line(7) == frozen + "these draws had been seen before." + since
+    assert line(7) == frozen + seen + since
     toy.register(text + "seed = 7\n")
-    assert line(7) == frozen + "these draws had never been run before." + since
+    assert line(7) == frozen + fresh + since
 
 
 def test_what_is_left_to_other_sizes_is_named_and_powers_of_ten_are_typeset(toy, shown):

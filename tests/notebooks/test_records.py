@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from ledger import cli, findings, paths, records, registry, rule, runner, show
+from ledger.parameters import notebook_parameters
 from ledger.paths import ROOT
 from ledger.site import records as entries
 
@@ -150,3 +151,9 @@ def test_an_executed_notebook_holds_its_pictures(path):
     assert shown == drawn or (
         shown < drawn and len(served) > 1
     )  # a figure of several claims is shown once
+
+
+@each_run
+def test_an_executed_notebook_says_with_which_parameters_it_ran(path):
+    record, _, _ = loaded(path.with_name("result.json"))
+    assert notebook_parameters(path) == record["parameters"]
