@@ -37,6 +37,7 @@ RANGES = {
 }  # of parameters that many pages have
 ID = re.compile(r"[a-z]+(\d{4})?-[A-Za-z0-9-]+", re.ASCII)  # part of paths and of command lines
 FROZEN = "frozen.toml"
+ERRATA = "errata"  # the folder beside those of the papers that holds no claims
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def registry():
     """All claims as Claims. A malformed file costs no others theirs."""
     claims = Claims()
     for file in sorted(paths.NOTEBOOKS.glob("*/*.toml")):
-        if file.name == FROZEN or file.name.startswith("."):
+        if file.name == FROZEN or file.name.startswith(".") or file.parent.name == ERRATA:
             continue
         try:
             found = _claims(file, _read(file))
