@@ -58,3 +58,18 @@ def test_missing_square():
         beta = b * np.eye(4)[0]
         cosine = np.cos(x @ beta) - 1
         assert cosine @ inverse @ cosine <= series**2
+
+
+def test_missing_square_with_small_labels():
+    """Would fail if labels of at most 1 on the inputs made the order of Example 6.2 right."""
+    over_norm = []
+    for w in (0.1, 0.03, 0.01):
+        angles = np.arange(np.pi / 6, 5 * np.pi / 6, w)
+        circle = np.sqrt(1 - w**2) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        above = np.column_stack([np.full(len(angles), w), circle])
+        x = np.concatenate([above, above * [-1, 1, 1]])
+        labels = x[:, 0] * x[:, 2] / w
+        assert np.abs(labels).max() <= 1
+        energy = labels @ np.linalg.solve(gram(x), labels)
+        over_norm.append(energy * w)  # the nuclear norm is 1/w
+    assert over_norm[2] > 1.5 * over_norm[1] > 2 * over_norm[0]
