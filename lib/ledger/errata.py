@@ -20,6 +20,7 @@ SEVERITIES = {  # the gravest first
 }
 EVIDENCE = ("derivation", "counterexample", "recomputed", "measured")
 TESTS = "tests/errata"
+THEOREMS = "theorems"  # the file of corrected theorems beside those of the papers
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ class Errata:
 
 
 def papers():
-    """Keys of the papers that have errata, in order."""
-    return sorted(file.stem for file in (paths.NOTEBOOKS / registry.ERRATA).glob("*20*.toml"))
+    """Keys of the papers that have errata."""
+    texts = (paths.NOTEBOOKS / registry.ERRATA).glob("*.toml")
+    return sorted(file.stem for file in texts if file.stem != THEOREMS)
 
 
 @cache

@@ -20,7 +20,7 @@ import overparam
 from . import paths
 
 LIBRARY = Path(overparam.__file__).parent.parent.resolve()  # a package itself may be a link
-PACKAGES = ("overparam", "errata")  # of it, those that pages compute with
+PACKAGE = "overparam"  # of it, the one that pages compute with
 VALUES = Path(__file__).with_name(
     "values.py"
 )  # of this package, the module that decides the values of a record
@@ -111,10 +111,8 @@ def state(page):
 
     Whether somebody writes while they are read.
     """
-    found = []
-    for package in PACKAGES:
-        folder = LIBRARY / package
-        found += [*folder.rglob("*.py"), *folder.rglob("*.toml")]
+    folder = LIBRARY / PACKAGE
+    found = [*folder.rglob("*.py"), *folder.rglob("*.toml")]
     # Editors and file managers leave files of their own, whose names begin with a dot.
     shown = [file for file in found if not file.name.startswith(".")]
     own = [page.notebook, page.file, VALUES, *modules(page.notebook).values()]
@@ -159,7 +157,7 @@ def _imports(code, package):
             base = resolve_name("." * node.level + (node.module or ""), package)
             names.update(f"{base}.{alias.name}" for alias in node.names)
     outer = {".".join(name.split(".")[:k]) for name in names for k in range(1, name.count(".") + 2)}
-    return {name for name in outer if name.split(".")[0] in PACKAGES and _file(name)}
+    return {name for name in outer if name.split(".")[0] == PACKAGE and _file(name)}
 
 
 @cache

@@ -6,11 +6,12 @@ verdict.
 
 import re
 
-from . import arguments, comparisons, files, findings, paths, registry, render, show
-from .site import quotes
+from . import arguments, comparisons, errata, files, findings, paths, registry, render, show
+from .site import mistakes, quotes
 from .site import records as entries
 
 NOTE = "<!-- Written by `overparam refresh`; the text comes from site/papers/{paper}.md. -->"
+ERRATA = "<!-- Written by `overparam refresh` from notebooks/errata/{paper}.toml. -->"
 TOTALS = re.compile(  # in the project's README; it names the claims that the table links to
     r"(<!-- written by `overparam refresh`, with links to: ([^>]*) -->\n).*?(<!-- end -->)",
     re.DOTALL,
@@ -59,6 +60,7 @@ def texts():
             made[paths.NOTEBOOKS / paper / "comparison.svg"] = comparisons.drawn(
                 paper, quoted.measured
             )
+    made |= _errata(loaded)
     readme = paths.ROOT / "README.md"
     made[readme] = TOTALS.sub(
         lambda found: f"{found[1]}\n{_totals(papers, found[2].split())}\n\n{found[3]}",
@@ -112,11 +114,30 @@ def _overview(paper, own, quoted):
                 "|---|---|---|",
             ]
             parts.append("\n".join([*head, *rows]))
-    if (paths.NOTEBOOKS / "errata" / f"{paper}.md").exists():
+    if paper in errata.papers():
         parts.append(
             f"What in the paper does not follow as printed: [errata](../errata/{paper}.md)."
         )
     return "\n\n".join(parts) + "\n"
+
+
+def _errata(loaded):
+    """{path: text} of the errata of each paper, and of the corrected theorems beside them."""
+    folder, links = paths.NOTEBOOKS / registry.ERRATA, mistakes.InRepository()
+    names = {paper: show.about_paper(paper)[0] for paper in errata.papers()}
+    verdicts = {entry.claim.id: entry.verdict for entry in loaded}
+    made, index = {}, []
+    for paper, name in names.items():
+        found = errata.load(paper)
+        head = f"# {name}: the mistakes that we found\n\n{ERRATA.format(paper=paper)}\n\n"
+        head += f"Text read: {found.version}.\n\n"
+        made[folder / f"{paper}.md"] = head + mistakes.text([found], "##", links, names)
+        index.append(f"- [{name}]({paper}.md)")
+    written = (paths.SITE / "corrected.md").read_text(encoding="utf-8").strip()
+    parts = [written, "Errata of each paper:", "\n".join(index)]
+    parts.append(mistakes.corrected(verdicts, links, names))
+    made[folder / "README.md"] = "\n\n".join(parts) + "\n"
+    return made
 
 
 def _row(entry):

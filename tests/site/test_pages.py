@@ -26,6 +26,8 @@ LOOKED_AT = [
     "findings",
     "start",
     "errata",
+    "corrected",
+    "audit",
     "glossary",
     "explore-bounds",
     "reference/training",

@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import pytest
 from bs4 import BeautifulSoup
 
-from ledger import findings, paths, registry, render, show
+from ledger import errata, findings, paths, registry, render, show
 from ledger import records as stored
 from ledger.errors import ClaimError, RunFailed
 from ledger.site import build as module
-from ledger.site import errata, pages, quotes, records
+from ledger.site import mistakes, pages, quotes, records
 from ledger.site.build import write_sources
 from overparam.errors import OverparamError
 
@@ -298,20 +298,16 @@ def test_the_counts_of_a_paper_tell_its_kinds_apart():
         assert re.search(rf"\b{count} {one if count == 1 else many} \(", words)
 
 
-def test_every_erratum_has_a_severity_and_is_listed_once_by_it():
-    keys = list(pages.papers())
-    files = {key: paths.NOTEBOOKS / "errata" / f"{key}.md" for key in keys}
-    found = {
-        key: re.findall(r"^\|.*", file.read_text(), re.MULTILINE)
-        for key, file in files.items()
-        if file.exists()
-    }
-    lines = {key: rows[2:] for key, rows in found.items()}  # below the heading
-    marked = re.compile(rf"\*({'|'.join(errata.SEVERITIES)})\*|A comment, no erratum")
-    for key, rows in lines.items():
-        for row in rows:
-            assert marked.match(re.split(r"(?<!\\)\|", row)[3].strip()), f"{key}: {row}"
-    listed = sum(len(errata.rows(keys, severity)) for severity in errata.SEVERITIES)
-    assert listed == sum(map(len, lines.values()))
-    text = errata.lists(keys, records.load(paths.ROOT / "figures"), "##", dict.fromkeys(keys, "A"))
-    assert len(re.findall(r"^- ", text, re.MULTILINE)) == listed
+def test_every_mistake_and_every_place_stands_once_on_the_page_of_errata():
+    found = [errata.load(paper) for paper in errata.papers()]
+    names = dict.fromkeys(errata.papers(), "A")
+    links = mistakes.OnSite(records.load(paths.ROOT / "figures"))
+    text = mistakes.text(found, "##", links, names)
+    for fault in [fault for paper in found for fault in paper.faults if fault.certificate]:
+        assert text.count(f"\n({fault.anchor})=\n") == 1
+        assert text.count(f"\n## {fault.title}\n") == 1
+    rows = [line for line in text.splitlines() if line.startswith("| **")]
+    assert len(rows) == sum(len(paper.errata) for paper in found)
+    assert all(len(re.split(r"(?<!\\)\|", row)) == 6 for row in rows)
+    remarks = sum(len(paper.remarks) for paper in found)
+    assert len(re.findall(r"^- \*\*", text, re.MULTILINE)) == remarks

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from .. import paths
+from .. import errata, paths
 from ..errors import RunFailed
-from . import errata, pages, quotes, records
+from . import mistakes, pages, quotes, records
 
 THUMBNAIL = 400  # pixels across: twice the width on the page, for screens with fine pixels
 
@@ -72,8 +72,16 @@ def write_sources(source, figures):
                 shutil.copyfile(version.folder / file, folder / file)
         if entry.best and entry.best.figure:
             _thumbnail(entry.best, source / "extra" / "thumbnails" / f"{entry.claim.id}.png")
-    wrong = errata.lists(texts, entries, "##", {key: text[0] for key, text in texts.items()})
-    written["errata.md"] = (paths.SITE / "errata.md").read_text(encoding="utf-8") + f"\n{wrong}"
+    names, links = {key: text[0] for key, text in texts.items()}, mistakes.OnSite(entries)
+    found = [errata.load(paper) for paper in errata.papers()]
+    verdicts = {entry.claim.id: entry.verdict for entry in entries}
+    below = {
+        "errata": mistakes.text(found, "##", links, names),
+        "corrected": mistakes.corrected(verdicts, links, names),
+    }
+    for name, text in below.items():
+        head = (paths.SITE / f"{name}.md").read_text(encoding="utf-8")
+        written[f"{name}.md"] = f"{head}\n{text}"
     written |= {f"{name}.md": quotes.page(name, quotes.Quotes(entries)) for name in quotes.PAGES}
     written |= {
         f"papers/{key}.md": pages.paper_page(env, key, text, entries) for key, text in texts.items()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import jinja2
 
-from .. import findings, parameters, paths, references, registry, render, rule, show
+from .. import errata, findings, parameters, paths, references, registry, render, rule, show
 from ..markup import inert, plain, raw, typeset, with_formulas
-from . import errata, quotes
+from . import mistakes, quotes
 
 LIBRARY = tuple(
     f"overparam/{name}" for name in ("models", "training", "theory", "bounds", "data", "plots.py")
@@ -142,9 +142,11 @@ def explorer_page(env, path):
             sliders = env.get_template("explorer.html").render(_explored(path, notebook))
             cells.append(_markdown("sliders", raw(sliders)))
         else:
-            cells.append(
-                _own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"])
-            )
+            own = _own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"])
+            if own["cell_type"] == "markdown":
+                linked = _NOTEBOOK.sub(lambda found: _target(found, ""), own["source"])
+                own["source"] = linked.replace("](errata/README.md)", "](/corrected.md)")
+            cells.append(own)
     return _page(notebook, cells, {})
 
 
@@ -229,7 +231,7 @@ def dashboard(env, entries, texts):
     And the site's tree of pages.
     """
     html = env.get_template("dashboard.html").render(entries=entries, papers=texts)
-    tree = _toctree("Start", ["start", "findings", "errata"])
+    tree = _toctree("Start", ["start", "findings", "corrected", "errata"])
     tree += _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
     tree += _toctree(
         "Reading", ["verdicts", "glossary", "running", *(path.stem for path in explorers())]
@@ -256,7 +258,11 @@ def paper_page(env, key, text, entries):
         if entry.verdict not in (rule.VERDICTS[entry.claim.kind][0], show.NOT_RUN)
     ]
     template = env.get_template("shortfall.html")
-    wrong = errata.lists([key], entries, "###")
+    wrong = []
+    if key in errata.papers():
+        found = errata.load(key)
+        wrong = ["## Errata", mistakes.counted([found])]
+        wrong += [mistakes.titles(found, mistakes.OnSite(entries)), "[All errata](/errata.md)"]
     _, heading, written = text
     parts = [
         f"# {heading}\n{quotes.fill(f'papers/{key}.md', written, quotes.Quotes(entries, '../'))}",
@@ -266,12 +272,12 @@ def paper_page(env, key, text, entries):
             f"### {with_formulas(entry.claim.title)}\n\n{raw(template.render(entry=entry))}"
             for entry in short
         ),
-        f"## Errata\n\n{wrong}" if wrong.strip() else "",
+        *wrong,
         _toctree(
             "Claims", [f"{entry.claim.slug} </{entry.page()}>" for entry in own if entry.best]
         ),
     ]
-    return "\n".join(parts)
+    return "\n\n".join(parts)
 
 
 def reference():

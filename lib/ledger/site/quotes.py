@@ -7,10 +7,10 @@ from markupsafe import Markup
 
 from overparam.errors import OverparamError
 
-from .. import arguments, comparisons, findings, paths, show
+from .. import arguments, comparisons, errata, findings, paths, show
 from ..markup import raw
 from ..show import NOT_RUN
-from . import errata
+from .mistakes import OnSite
 
 PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
 _CARD = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
@@ -49,6 +49,7 @@ class Quotes:
 
     def __init__(self, entries, home=""):
         self._entries, self._home = {entry.claim.id: entry for entry in entries}, home
+        self._links = OnSite(entries)
         self.total = len(self._entries)
 
     def value(self, claim, name, size=None):
@@ -97,10 +98,17 @@ class Quotes:
         """The number of registered checks: each of them decides."""
         return sum(len(entry.claim.checks) for entry in self._entries.values())
 
-    def errata(self, severity):
-        """The number of rows of a severity, in all papers."""
-        papers = {entry.claim.paper for entry in self._entries.values()}
-        return len(errata.rows(papers, severity))
+    def mistakes(self, *severities):
+        """The number of mistakes that matter, in all papers; severities: only of these."""
+        faults = [fault for paper in errata.papers() for fault in errata.load(paper).faults]
+        grave = [fault for fault in faults if fault.grave]
+        return sum(not severities or fault.severity in severities for fault in grave)
+
+    def erratum(self, fault, words):
+        """Words that lead to a mistake, named by paper and id as in `guo2024-even-net`."""
+        paper, _, name = fault.partition("-")
+        found = {known.id: known for known in errata.load(paper).faults}
+        return self._links.fault(found[name], words)
 
     def link(self, claim, words):
         """Words that lead to a claim's page."""

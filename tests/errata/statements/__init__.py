@@ -1,38 +1,33 @@
 """The statements of the five texts whose arithmetic is recomputed, and one judge of all.
 
-They stand beside the errata of notebooks/errata, and one page reads them:
-notebooks/synthesis/audit.ipynb. A module for each paper has its table, whose rows are laid out as
-place and words; what is printed and what is recomputed; severity and page.
+A module for each paper has its table, whose rows are laid out as place and words; what is printed
+and what is recomputed; the severity of a slip. What they give is stored beside the errata, in
+notebooks/errata/statements.csv, which the page notebooks/audit.ipynb reads. A test compares the
+two; `python -m statements`, called in tests/errata, writes the file anew.
 """
 
 import numpy as np
 import pandas as pd
 
 from . import allenzhu2019, arora2019, frei2019, guo2024, noy2021
-from .statement import MISREAD, SEVERITIES, Statement, typeset
+from .statement import Statement, typeset
 
-PAPERS = {
-    "arora": "Arora et al.",
-    "allenzhu": "Allen-Zhu et al.",
-    "frei": "Frei et al.",
-    "noy": "Noy et al.",
-    "guo": "Guo et al.",
-}
 TABLES = {
-    "arora": arora2019.ROWS,
-    "allenzhu": allenzhu2019.ROWS,
-    "frei": frei2019.ROWS,
-    "noy": noy2021.ROWS,
-    "guo": guo2024.ROWS,
+    "arora2019": arora2019.ROWS,
+    "allenzhu2019": allenzhu2019.ROWS,
+    "frei2019": frei2019.ROWS,
+    "noy2021": noy2021.ROWS,
+    "guo2024": guo2024.ROWS,
 }
+SEEDS = range(12)  # of the Monte Carlo estimates
 
 
 def audit(seeds, tables=TABLES):
     """All statements beside what their own inputs give, in the order of the texts.
 
     seeds: of the Monte Carlo estimates; tables: {paper: rows of `Statement`}. Returns a table with
-    the columns paper, place, says, printed, computed (text), agrees, severity, misread (perhaps),
-    how (it was found), page, and spread, over seeds relative to the printed value, 0 if exact.
+    the columns paper, place, says, printed, computed (text), agrees, severity, how (it was found),
+    and spread, over seeds relative to the printed value, 0 if exact.
     Raises ValueError where a severity is missing or too many.
     """
     found = []
@@ -52,14 +47,20 @@ def audit(seeds, tables=TABLES):
                     "printed": statement.printed,
                     "computed": statement.shown(computed),
                     "agrees": statement.judged(computed),
-                    "severity": statement.severity.removesuffix(MISREAD),
-                    "misread": statement.severity.endswith(MISREAD),
+                    "severity": statement.severity,
                     "how": statement.how,
-                    "page": statement.page,
                     "spread": spread,
                 }
             )
     return pd.DataFrame(found)
 
 
-__all__ = ["PAPERS", "SEVERITIES", "TABLES", "Statement", "audit", "typeset"]
+def stored():
+    """The same table as a page shows it: printed and recomputed as Markdown, without the spread."""
+    table = audit(SEEDS).drop(columns="spread")
+    for column in ("printed", "computed"):
+        table[column] = table[column].map(typeset)
+    return table.rename(columns={"says": "statement", "computed": "recomputed"})
+
+
+__all__ = ["SEEDS", "TABLES", "Statement", "audit", "stored", "typeset"]

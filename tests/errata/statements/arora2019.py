@@ -174,7 +174,7 @@ ROWS = [
      r"degree in $\lVert A\rVert_*$ of $M$ by (13), which bounds its root (true all the same "
      r"where $\lvert x^\top Ax\rvert \le 1$ on the sphere)",
      "1", power(lambda a: bounds.cor62_bound([a, a / 2], [1.0, 1.0], [2, 2]) ** 2, 1.0),
-     "exponent", "arora2019-cor62-examples"),
+     "exponent"),
     ("Example 6.3", "the sum over j of j |beta|^(2j)/(2j)! is of the order of |beta| sinh |beta|",
      "holds",
      holds(lambda b:
@@ -186,7 +186,7 @@ ROWS = [
      "holds",
      bounded(lambda b: _cor62(exp(-gammaln(2 * arange(1, 80) + 1)), b) / (b * np.sinh(b)),
              arange(1.0, 30.0)),
-     "exponent", "arora2019-cor62-examples"),
+     "exponent"),
     ("Example 6.4", "the series of z arctan(z/2) for |z| <= 1",
      "holds",
      holds(lambda z:

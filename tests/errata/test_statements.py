@@ -1,20 +1,20 @@
-"""The audit: what counts as agreement, toy statements, and some rows against other ways to them."""
+"""Recomputed statements: what counts as agreement, toys, and some rows by other ways to them."""
 
 import math
 from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
+import pandas as pd
 import pytest
+import statements
 import sympy as sp
 from scipy import optimize, stats
+from statements import guo2024 as guo
+from statements import noy2021 as noy
+from statements.statement import Statement, bounded, exponents, holds, order, power, solved, typeset
 
-import errata
-from errata import guo2024 as guo
-from errata import noy2021 as noy
-from errata.statement import Statement, bounded, exponents, holds, order, power, solved, typeset
-from ledger import fingerprints, registry
-from ledger.site import errata as tables
+from ledger import errata, paths, registry
 from overparam.bounds import guo2024, noy2021
 
 
@@ -24,7 +24,7 @@ def made(printed, recomputed=0.0, severity=""):
 
 def value(paper, place, says):
     """What is recomputed of the one statement at a place whose words begin so."""
-    found = [row for row in errata.TABLES[paper] if row[0] == place and row[1].startswith(says)]
+    found = [row for row in statements.TABLES[paper] if row[0] == place and row[1].startswith(says)]
     assert len(found) == 1
     return Statement(*found[0]).values([0])[0]
 
@@ -91,12 +91,11 @@ def test_a_row_takes_the_mean_over_seeds_and_their_spread():
         return 2 + 0.021 * seed
 
     exact = ("Section 1", "a", "2", 2.2)
-    drawn = ("Section 2", "b < |t|", "2.1", recomputed, "typo, perhaps misread", "a-page")
-    exact, drawn = errata.audit([0, 1, 2], {"noy": [exact, drawn]}).itertuples()
+    drawn = ("Section 2", "b < |t|", "2.1", recomputed, "typo")
+    exact, drawn = statements.audit([0, 1, 2], {"noy2021": [exact, drawn]}).itertuples()
     assert (exact.agrees, exact.computed, exact.spread) == (True, "2.20", 0.0)
-    assert (exact.severity, exact.misread) == ("", False)
-    assert (drawn.agrees, drawn.computed, drawn.page) == (False, "2.021", "a-page")
-    assert (drawn.severity, drawn.misread) == ("typo", True)
+    assert exact.severity == ""
+    assert (drawn.agrees, drawn.computed, drawn.severity) == (False, "2.021", "typo")
     assert drawn.spread == pytest.approx(0.02)
 
 
@@ -113,7 +112,7 @@ def test_what_does_not_agree_and_nothing_else_has_a_severity(recomputed, severit
     with pytest.raises(ValueError, match=f"here: what: 2 .*{message}"):
         made("2", recomputed, severity).judged(recomputed)
     with pytest.raises(ValueError, match="Section 1"):
-        errata.audit([0], {"noy": [("Section 1", "a", "2", recomputed, severity)]})
+        statements.audit([0], {"noy2021": [("Section 1", "a", "2", recomputed, severity)]})
 
 
 def test_how_a_row_was_found_follows_from_its_kind():
@@ -145,50 +144,54 @@ def test_products_are_set_as_formulas_and_words_are_not(text, shown):
 
 @pytest.fixture(scope="module")
 def found():
-    return errata.audit([0])
+    return statements.audit([0])
 
 
 def test_statements_are_told_apart_and_so_many_agree(found):
-    for rows in errata.TABLES.values():
+    for rows in statements.TABLES.values():
         assert all(place and says and printed for place, says, printed, *_ in rows)
         assert len({(place, says) for place, says, *_ in rows}) == len(rows)
     agrees = found.groupby("paper")["agrees"].agg(["sum", "count"])
     expected = {
-        "arora": (29, 32),
-        "allenzhu": (44, 69),
-        "frei": (38, 49),
-        "noy": (24, 60),
-        "guo": (35, 84),
+        "arora2019": (29, 32),
+        "allenzhu2019": (44, 69),
+        "frei2019": (38, 49),
+        "noy2021": (24, 60),
+        "guo2024": (35, 84),
     }
     assert {paper: tuple(row) for paper, row in agrees.iterrows()} == expected
     assert found.loc[~found["agrees"], "severity"].value_counts().to_dict() == {
-        "constant": 42,
-        "exponent": 43,
-        "result": 23,
+        "false": 13,
+        "gap": 15,
+        "exponent": 39,
+        "constant": 41,
         "typo": 16,
     }
 
 
-def test_every_slip_stands_in_the_errata_under_the_same_words(found):
-    """With the same place, severity and page; what may be misread is said to be so."""
-    assert list(tables.SEVERITIES)[:4] == list(errata.SEVERITIES)
-    keys = {spec.paper[:-4]: spec.paper for spec in registry.registry().values()}
+def test_every_slip_is_an_erratum_of_the_same_place_and_severity(found):
+    """Which says that it was recomputed."""
     for slip in found[~found["agrees"]].itertuples():
-        page = slip.page or "synthesis-audit"
-        shown = []
-        for severity in tables.SEVERITIES:
-            for cells in tables.rows([keys[slip.paper]], severity):
-                same = cells[1] == slip.place and f"*{slip.severity}*" in cells[3]
-                if same and page in cells[4].split(", "):
-                    shown.append(cells)
-        assert shown, (slip.paper, slip.place, slip.says)
-        assert not slip.misread or any("perhaps misread" in cells[3] for cells in shown)
+        rows = [row for row in errata.load(slip.paper).errata if row.place == slip.place]
+        rows = [row for row in rows if row.severity == slip.severity]
+        assert any("recomputed" in row.evidence for row in rows), (slip.paper, slip.place)
 
 
-def test_the_fingerprint_of_the_notebook_sees_every_table():
-    seen = set(fingerprints.modules(registry.claim("synthesis-audit").page.notebook))
-    assert {f"errata.{part}" for part in ("guo2024", "statement")} <= seen
-    assert "overparam.bounds.noy2021" in seen
+def test_an_erratum_that_was_recomputed_has_a_statement(found):
+    slips = found[~found["agrees"]]
+    places = set(zip(slips["paper"], slips["place"], slips["severity"], strict=True))
+    for paper in errata.papers():
+        for row in errata.load(paper).errata:
+            if "recomputed" in row.evidence:
+                assert (paper, row.place, row.severity) in places, (paper, row.place)
+
+
+def test_what_is_stored_is_what_is_recomputed():
+    """Else: `python -m statements` in tests/errata."""
+    stored = pd.read_csv(
+        paths.NOTEBOOKS / registry.ERRATA / "statements.csv", keep_default_na=False
+    )
+    pd.testing.assert_frame_equal(stored, statements.stored(), check_dtype=False)
 
 
 # Orders by algebra
@@ -222,66 +225,76 @@ def orders():
 
     return [
         (
-            "arora",
+            "arora2019",
             "Theorem 3.1, footnote 3",
             "the width",
             root(n**2 * moved / (kappa * delta) - lam0, m),
         ),
-        ("arora", "Lemma C.2", "order of 4 n^2", n**2 * moved / (kappa * delta)),
+        ("arora2019", "Lemma C.2", "order of 4 n^2", n**2 * moved / (kappa * delta)),
         (
-            "allenzhu",
+            "allenzhu2019",
             "Theorem 4, first term",
             "order of the first",
             L * (L * sp.sqrt(sparse * logm / d) * sp.sqrt(L)),
         ),
-        ("allenzhu", "eq. (12.1)", "order of the norm", sp.sqrt(L * movement**2)),
+        ("allenzhu2019", "eq. (12.1)", "order of the norm", sp.sqrt(L * movement**2)),
         (
-            "allenzhu",
+            "allenzhu2019",
             "Section 12",
             "the width",
             root(n**3 * sp.sqrt(d / m) * logm / delta - allowed, m),
         ),
         (
-            "allenzhu",
+            "allenzhu2019",
             "Theorem 2, width in Section 13",
             "order of the width",
             root(n ** (7 * half) * sp.sqrt(d / (b * m)) * logm / delta - allowed, m),
         ),
         (
-            "allenzhu",
+            "allenzhu2019",
             "Theorem 3, Section 10",
             "the omega",
             root(n * omega ** (2 * third) * L**4 - delta / n**2, omega),
         ),
-        ("frei", "Appendix A.3, (11)", "order of tau", radius),
+        ("frei2019", "Appendix A.3, (11)", "order of tau", radius),
         (
-            "frei",
+            "frei2019",
             "Appendix A.3",
             "order of $K$,",
             root(k * gamma**4 / m - gamma**4 * radius**2 / sp.sqrt(logn), k),
         ),
-        ("frei", "Appendix A.3", "order of tau^(4/3) sqrt(m)", radius ** (4 * third) * sp.sqrt(m)),
         (
-            "frei",
+            "frei2019",
+            "Appendix A.3",
+            "order of tau^(4/3) sqrt(m)",
+            radius ** (4 * third) * sp.sqrt(m),
+        ),
+        (
+            "frei2019",
             "Corollary 3.7, Appendix A.3",
             "order of the width",
             (d * (radius ** (-4 * third)).subs({m: 1, logn: 1})) ** 3,
         ),
         (
-            "guo",
+            "guo2024",
             "B.7, Lemma B.10",
             "width at which",
             root(moved_by_sgd - absorbing(n / sp.sqrt(delta)), m),
         ),
-        ("guo", "(112), (113)", "width at which", root(moved_by_sgd - absorbing(n**2 / delta), m)),
         (
-            "guo",
+            "guo2024",
+            "(112), (113)",
+            "width at which",
+            root(moved_by_sgd - absorbing(n**2 / delta), m),
+        ),
+        (
+            "guo2024",
             "Proof of Theorem B.14 (Appendix B.13)",
             "width at which",
             root(d**2 * n / m - absorbing(sp.sqrt(n * d)), m),
         ),
         (
-            "guo",
+            "guo2024",
             "Theorem B.16, width",
             "by (111)",
             root(n * n**2 * d * L / (delta * m * eps) - delta**3 / (n**3 * L**15), m),
@@ -305,7 +318,7 @@ def test_arora_what_the_examples_bound():
 
     That of a cosine is below (beta sinh beta)^2 as well.
     """
-    assert value("arora", "Examples 6.2, 6.3", "degree in") == pytest.approx(2)
+    assert value("arora2019", "Examples 6.2, 6.3", "degree in") == pytest.approx(2)
     x = np.random.default_rng(0).standard_normal((6, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     products = np.clip(x @ x.T, -1, 1)
@@ -326,7 +339,7 @@ def test_allenzhu_tails_and_norms():
         ("Claim 9.4, proof", "$n$ times the chance"): 1 / math.sqrt(4 * math.pi),
     }
     for (place, says), right in expected.items():
-        assert value("allenzhu", place, says) == pytest.approx(right, rel=1e-4)
+        assert value("allenzhu2019", place, says) == pytest.approx(right, rel=1e-4)
     size = 1200
     w = np.random.default_rng(0).standard_normal((size, size)) * math.sqrt(2 / size)
     unmasked = np.sum((w @ np.ones(size)) ** 2) / size
@@ -336,14 +349,14 @@ def test_allenzhu_tails_and_norms():
 def test_frei_sparse_net_in_integers():
     width = 10**6
     assert [s for s in range(1, 60) if math.comb(width, s) * 9**s > width**s] == list(range(1, 22))
-    assert value("frei", "Appendix D.2", "the $s$ from which") == 22
+    assert value("frei2019", "Appendix D.2", "the $s$ from which") == 22
 
 
 def test_noy_parameters_by_integer_arithmetic():
     width = 1281167**8 * 1001**12
-    assert len(str(width**2 * 1001)) - 1 == value("noy", "Section 1", "decimal exponent")
+    assert len(str(width**2 * 1001)) - 1 == value("noy2021", "Section 1", "decimal exponent")
     faster = 1 / (0.5 + 1 / math.sqrt(4096))
-    assert value("noy", "Section 4.4", "inference") == pytest.approx(faster)
+    assert value("noy2021", "Section 4.4", "inference") == pytest.approx(faster)
 
 
 def test_noy_gates_and_decay_of_cosines():
@@ -352,7 +365,7 @@ def test_noy_gates_and_decay_of_cosines():
         assert both == pytest.approx(noy2021.gate_overlap(cosine), abs=1e-6)
     # cubic: below 122 k^-3 at these k, about 125 k^-3 in the limit; above ((L - k)/L)^3
     places = "Theorem 6", "Theorem 6, part on $F$"
-    grown = [float(value("noy", place, "mean cosine").split()[-1]) for place in places]
+    grown = [float(value("noy2021", place, "mean cosine").split()[-1]) for place in places]
     assert grown[0] == pytest.approx(122 / 200**3 * 1.2**200, rel=0.2)
     assert grown[1] == pytest.approx(0.8**3 * 1.2**200, rel=0.05)
 
@@ -365,7 +378,7 @@ def test_noy_step_that_is_chosen_and_the_square_that_lemma_2_lacks():
     m, dx, L = 40000, 200, 4
     alpha2, beta2, beta_x = noy2021.alpha2(m, dx), noy2021.beta2(m, dx), noy2021.beta_x(m, dx)
     terms = noy2021.eta_lemma3(alpha2, beta2, beta_x, 100, L, 1e-9, 0.25)
-    step = value("noy", "Section 10.4, after (18)", "the step")
+    step = value("noy2021", "Section 10.4, after (18)", "the step")
     assert terms.eta == pytest.approx(terms.gradient * step, rel=1e-9)
     for third, left in ((beta2 * beta_x, 0.75), (beta2**2, 0.0)):
         added = 3 * third + 0.75 * alpha2**2 + beta2**2
@@ -400,7 +413,7 @@ def test_guo_radius_that_absorbs_the_cross_term():
             factor = radius ** (1 / 3) * n * L**2 / math.sqrt(0.2)
             assert factor == pytest.approx(expected)
     power_of_n = 2 + 2 * 3  # n² of (111) with (108), over ω²
-    assert value("guo", "after (15)", "power of $n$") == pytest.approx(power_of_n)
+    assert value("guo2024", "after (15)", "power of $n$") == pytest.approx(power_of_n)
 
 
 def test_guo_gradient_of_a_batch_against_its_share():
@@ -428,5 +441,5 @@ def test_guo_separation_of_random_points_by_counting_pairs():
         return 1000 * 999 / 4 * stats.beta.cdf(sine**2, 2, 0.5)
 
     assert closer(0.21) > 100  # the text's δ
-    found = value("guo", "Section 2 with 5.1", "mean smallest distance")
+    found = value("guo2024", "Section 2 with 5.1", "mean smallest distance")
     assert closer(found) == pytest.approx(0.68, abs=0.1)

@@ -9,10 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-# as in notebooks/errata, the gravest first
-SEVERITIES = ("result", "exponent", "constant", "typo")
-# added where all rests on one sign or subscript of a text that was read by machine
-MISREAD = ", perhaps misread"
+from ledger.errata import SEVERITIES
+
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _FACTOR = re.compile(r"([A-Za-z]\w*)(?:\^(\d+)|\^\((-?\d+(?:/\d+)?)\))?")
 _GREEK = "alpha|beta|gamma|delta|varepsilon|eta|theta|kappa|lambda|sigma|tau|omega"
@@ -27,8 +25,8 @@ class Statement:
     place: section, equation or table; says: in our words; printed: a number with the digits
     printed, a product of powers such as "n^(5/2) delta^(-1)", or words; recomputed: a number, or a
     function without arguments, or with `seed` for a Monte Carlo estimate, that returns a number or
-    words; severity, of what does not agree, and page, the claim that shows it, are those of
-    `notebooks/errata`, where the place has the same words.
+    words; severity, of what does not agree: that of the erratum at the same place in
+    `notebooks/errata`.
     """
 
     place: str
@@ -36,7 +34,6 @@ class Statement:
     printed: str
     recomputed: float | Callable
     severity: str = ""
-    page: str = ""
 
     @property
     def number(self):
@@ -78,7 +75,7 @@ class Statement:
         agrees = self.agrees(computed)
         if agrees and self.severity:
             wrong = "agrees, and has the"
-        elif not agrees and self.severity.removesuffix(MISREAD) not in SEVERITIES:
+        elif not agrees and self.severity not in SEVERITIES:
             wrong = f"is {computed} when recomputed, and has no known"
         else:
             return agrees

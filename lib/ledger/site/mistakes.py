@@ -1,0 +1,200 @@
+"""Mistakes and corrected theorems in Markdown, for the repository and for the site."""
+
+from .. import errata, registry, rule
+from ..corrected import theorems
+from ..render import in_cell
+
+EVIDENCE = {
+    "derivation": "derived",
+    "counterexample": "counterexample",
+    "recomputed": "recomputed",
+    "measured": "measured",
+}
+HEAD = ["| where | printed | what holds | severity, evidence, page |", "|---|---|---|---|"]
+THEOREMS = ["| | as printed | what its proof supports, and repair | where measured |"]
+THEOREMS.append("|---|---|---|---|")
+
+
+class InRepository:
+    """Links between the files in `notebooks/errata`, and from there to pages and tests."""
+
+    def claim(self, claim, words=""):
+        """Words, or else the claim's short name, that lead to a claim's page."""
+        notebook = registry.claim(claim).page.notebook
+        words = words or claim.partition("-")[2]
+        return f"[{words}](../{notebook.parent.name}/{notebook.name})"
+
+    def mark(self, anchor):
+        """What links to an anchor lead to."""
+        return f'<a id="{anchor}"></a>'
+
+    def fault(self, fault, words):
+        """Words that lead to a mistake."""
+        return f"[{words}]({fault.paper}.md#{fault.anchor})"
+
+    def tests(self, paper):
+        """The file of a paper's certificates."""
+        return f"[{errata.TESTS}/test_{paper}.py](../../{errata.TESTS}/test_{paper}.py)"
+
+
+class OnSite:
+    """Links of the site's pages; entries: claims as `records.load` gives them."""
+
+    def __init__(self, entries):
+        self._pages = {entry.claim.id: entry.page() for entry in entries if entry.best}
+
+    def claim(self, claim, words=""):
+        """Words, or else the claim's short name, that lead to a claim's page."""
+        words = words or claim.partition("-")[2]
+        return f"[{words}](/{self._pages[claim]})" if claim in self._pages else words
+
+    def mark(self, anchor):
+        """What links to an anchor lead to."""
+        return f"({anchor})="
+
+    def fault(self, fault, words):
+        """Words that lead to a mistake."""
+        return f"[{words}](project:#{fault.anchor})"
+
+    def tests(self, paper):
+        """The file of a paper's certificates."""
+        return f"`{errata.TESTS}/test_{paper}.py`"
+
+
+def counted(found):
+    """A sentence that says how many places, mistakes and statements there are."""
+    rows = [row for paper in found for row in paper.errata]
+    grave = [fault for paper in found for fault in paper.faults if fault.grave]
+    changed = {(fault.paper, name) for fault in grave for name in fault.changes}
+    certified = sum(bool(fault.certificate) for fault in grave)
+    return (
+        f"We list {len(rows)} places, which show {sum(paper.independent for paper in found)} "
+        f"independent mistakes. Of these, {len(grave)} matter: they change a stated result "
+        f"({len(changed)} of them do), leave it without a proof, or are refuted by a "
+        f"counterexample. {certified} of the {len(grave)} have a certificate, which is a "
+        "derivation that a reader can check with the paper, and a test that would fail if the "
+        "mistake were ours."
+    )
+
+
+def told(found, level, links, names):
+    """The mistakes that matter, the gravest first, and then those that have a certificate.
+
+    level: the heading's, such as "##"; names: {paper: short name}.
+    """
+    order = list(errata.SEVERITIES)
+    faults = [fault for paper in found for fault in paper.faults if _is_told(fault)]
+    # the sort is stable: papers stay in order
+    faults.sort(key=lambda fault: (not fault.grave, order.index(fault.severity)))
+    return "\n\n".join(_fault(fault, level, links, names) for fault in faults)
+
+
+def _is_told(fault):
+    return fault.grave or bool(fault.certificate)
+
+
+def _fault(fault, level, links, names):
+    about = [errata.SEVERITIES[fault.severity]]
+    if fault.changes:
+        about.append(f"it changes {_listed(fault.changes)}")
+    elif not fault.grave:
+        about.append("the statements stand")
+    about.insert(0, names[fault.paper])
+    parts = [
+        links.mark(fault.anchor),
+        f"{level} {fault.title}",
+        f"*{_sentence('; '.join(about))}.*",
+        fault.says.strip(),
+    ]
+    if fault.certificate:
+        parts.append(f"**Certificate.**\n\n{fault.certificate.strip()}")
+        parts.append(f"Tested by `{fault.test}` in {links.tests(fault.paper)}.")
+    else:
+        parts.append("This mistake has no certificate.")
+    places = [f"{row.place}{_seen(row, links)}" for row in fault.errata]
+    parts.append(f"**Where.** {'; '.join(places)}.")
+    return "\n\n".join(parts)
+
+
+def titles(paper, links):
+    """A list of the mistakes that matter in one paper, as links to their texts."""
+    faults = [fault for fault in paper.faults if fault.grave]
+    return "\n".join(f"- {links.fault(fault, fault.title)}" for fault in faults)
+
+
+def text(found, level, links, names):
+    """The errata of several papers: mistakes, then all places, then remarks."""
+    parts = [counted(found), told(found, level, links, names)]
+    parts.append(f"{level} All places")
+    for paper in found:
+        parts += [f"{level}# {names[paper.paper]}", table(paper, links)]
+        if paper.remarks:
+            parts += ["Remarks, which are no errata:", remarks(paper, links)]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(paper, links):
+    """All places of a paper's errata, as a table."""
+    faults = {fault.id: fault for fault in paper.faults}
+    return "\n".join([*HEAD, *(_row(row, faults.get(row.fault), links) for row in paper.errata)])
+
+
+def _row(row, fault, links):
+    about = [f"*{row.severity}*"]
+    if row.misread:
+        about.append("perhaps misread in the text that was used")
+    about += [EVIDENCE[name] for name in row.evidence]
+    if fault and _is_told(fault):
+        about.append(links.fault(fault, "the mistake"))
+    cells = [f"**{row.place}**", row.printed, row.holds, f"{', '.join(about)}{_seen(row, links)}"]
+    return f"| {' | '.join(in_cell(cell.strip()) for cell in cells)} |"
+
+
+def remarks(paper, links):
+    """Comments on a paper that are no errata, as a list."""
+    lines = []
+    for row in paper.remarks:
+        printed = row.printed.strip().removesuffix(".")
+        lines.append(
+            f"- **{row.place}**. Printed: {printed}. {row.remark.strip()}{_seen(row, links)}"
+        )
+    return "\n".join(lines)
+
+
+def corrected(verdicts, links, names):
+    """Every theorem and main lemma of the papers in a row, a table for each paper.
+
+    verdicts: {claim id: word}; names: {paper: short name}.
+    """
+    parts = []
+    for paper, rows in theorems().items():
+        lines = [_theorem(row, verdicts, links) for row in rows]
+        parts.append("\n".join([f"## {names[paper]}\n", *THEOREMS, *lines]))
+    return "\n\n".join(parts)
+
+
+def _theorem(row, verdicts, links):
+    supports = row.supports.strip()
+    if row.repair:
+        supports += f" *Repair:* {row.repair.strip()}"
+    faults = {fault.id: fault for fault in errata.load(row.paper).faults}
+    for name in row.faults:
+        supports += f" ({links.fault(faults[name], 'why')})"
+    measured = [
+        links.claim(claim, verdicts.get(claim, rule.NOT_TESTED)) for claim in row.claims
+    ]
+    cells = [f"**{row.name}**", row.printed, supports, ", ".join(measured)]
+    return f"| {' | '.join(in_cell(cell.strip() or '–') for cell in cells)} |"
+
+
+def _seen(row, links):
+    return f" ({', '.join(links.claim(claim) for claim in row.claims)})" if row.claims else ""
+
+
+def _listed(words):
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _sentence(words):
+    return words[:1].upper() + words[1:]
