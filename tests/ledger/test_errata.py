@@ -24,6 +24,13 @@ FOUND = [errata.load(paper) for paper in errata.papers()]
 FAULTS = [fault for paper in FOUND for fault in paper.faults]
 
 
+@pytest.fixture(autouse=True)
+def _fresh():
+    """Other tests register toys of their own."""
+    for cached in (registry.registry, errata.load, corrected.theorems):
+        cached.cache_clear()
+
+
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """Writes the errata of a toy paper and loads them."""
@@ -37,6 +44,7 @@ def toy(tmp_path, monkeypatch):
         return errata.load("toy2020")
 
     yield made
+    registry.registry.cache_clear()
     errata.load.cache_clear()
 
 

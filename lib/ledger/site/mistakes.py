@@ -180,9 +180,7 @@ def _theorem(row, verdicts, links):
     faults = {fault.id: fault for fault in errata.load(row.paper).faults}
     for name in row.faults:
         supports += f" ({links.fault(faults[name], 'why')})"
-    measured = [
-        links.claim(claim, verdicts.get(claim, rule.NOT_TESTED)) for claim in row.claims
-    ]
+    measured = [links.claim(claim, verdicts.get(claim, rule.NOT_TESTED)) for claim in row.claims]
     cells = [f"**{row.name}**", row.printed, supports, ", ".join(measured)]
     return f"| {' | '.join(in_cell(cell.strip() or '–') for cell in cells)} |"
 
