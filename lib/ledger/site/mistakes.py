@@ -11,7 +11,7 @@ EVIDENCE = {
     "measured": "measured",
 }
 HEAD = ["| where | printed | what holds | severity, evidence, page |", "|---|---|---|---|"]
-THEOREMS = ["| | as printed | what its proof supports, and repair | where measured |"]
+THEOREMS = ["| statement | as printed | what its proof supports, and repair | where measured |"]
 THEOREMS.append("|---|---|---|---|")
 
 
