@@ -68,12 +68,12 @@ def counted(found):
     changed = {(fault.paper, name) for fault in grave for name in fault.changes}
     certified = sum(bool(fault.certificate) for fault in grave)
     return (
-        f"We list {len(rows)} places, which show {sum(paper.independent for paper in found)} "
-        f"independent mistakes. Of these, {len(grave)} matter: they change a stated result "
-        f"({len(changed)} of them do), leave it without a proof, or are refuted by a "
-        f"counterexample. {certified} of the {len(grave)} have a certificate, which is a "
-        "derivation that a reader can check with the paper, and a test that would fail if the "
-        "mistake were ours."
+        f"Places that are mistaken: {len(rows)}. Independent mistakes that they show: "
+        f"{sum(paper.independent for paper in found)}. Mistakes that matter, because they change "
+        "a stated result, leave it without a proof, or are refuted by a counterexample: "
+        f"{len(grave)}. Statements that change: {len(changed)}. Of the {len(grave)}, {certified} "
+        "have a certificate, which is a derivation that a reader can check with the paper, and a "
+        "test that would fail if the mistake were ours."
     )
 
 
