@@ -62,19 +62,25 @@ class OnSite:
 
 
 def counted(found):
-    """A sentence that says how many places, mistakes and statements there are."""
+    """Sentences that say how many places, mistakes and statements there are."""
     rows = [row for paper in found for row in paper.errata]
+    independent = sum(paper.independent for paper in found)
     grave = [fault for paper in found for fault in paper.faults if fault.grave]
     changed = {(fault.paper, name) for fault in grave for name in fault.changes}
     certified = sum(bool(fault.certificate) for fault in grave)
     return (
-        f"Places that are mistaken: {len(rows)}. Independent mistakes that they show: "
-        f"{sum(paper.independent for paper in found)}. Mistakes that matter, because they change "
-        "a stated result, leave it without a proof, or are refuted by a counterexample: "
-        f"{len(grave)}. Statements that change: {len(changed)}. Of the {len(grave)}, {certified} "
-        "have a certificate, which is a derivation that a reader can check with the paper, and a "
-        "test that would fail if the mistake were ours."
+        f"We list {_several(len(rows), 'mistaken place')}, which go back to "
+        f"{_several(independent, 'independent mistake')}. A mistake matters if it changes a stated "
+        "result, leaves one without a proof, or is refuted by a counterexample. There "
+        f"{'is' if len(grave) == 1 else 'are'} {_several(len(grave), 'such mistake')}, by which "
+        f"{_several(len(changed), 'statement')} must change. Of these mistakes, {certified} "
+        f"{'has' if certified == 1 else 'have'} a certificate. It is a derivation that a reader can check with the paper, and a test that "
+        "would fail if the mistake were ours."
     )
+
+
+def _several(number, noun):
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def told(found, level, links, names):
