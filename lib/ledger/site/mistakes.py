@@ -74,8 +74,8 @@ def counted(found):
         "result, leaves one without a proof, or is refuted by a counterexample. There "
         f"{'is' if len(grave) == 1 else 'are'} {_several(len(grave), 'such mistake')}, by which "
         f"{_several(len(changed), 'statement')} must change. Of these mistakes, {certified} "
-        f"{'has' if certified == 1 else 'have'} a certificate. It is a derivation that a reader can check with the paper, and a test that "
-        "would fail if the mistake were ours."
+        f"{'has' if certified == 1 else 'have'} a certificate. It is a derivation that a reader "
+        "can check with the paper, and a test that would fail if the mistake were ours."
     )
 
 
