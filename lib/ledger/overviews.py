@@ -12,6 +12,7 @@ from .site import records as entries
 
 NOTE = "<!-- Written by `overparam refresh`; the text comes from site/papers/{paper}.md. -->"
 ERRATA = "<!-- Written by `overparam refresh` from notebooks/errata/{paper}.toml. -->"
+LETTER = "FOR-THE-AUTHORS.md"
 TOTALS = re.compile(  # in the project's README; it names the claims that the table links to
     r"(<!-- written by `overparam refresh`, with links to: ([^>]*) -->\n).*?(<!-- end -->)",
     re.DOTALL,
@@ -116,7 +117,8 @@ def _overview(paper, own, quoted):
             parts.append("\n".join([*head, *rows]))
     if paper in errata.papers():
         parts.append(
-            f"What in the paper does not follow as printed: [errata](../errata/{paper}.md)."
+            f"What in the paper does not follow as printed: [errata](../errata/{paper}.md), and "
+            f"[a letter to its authors]({LETTER})."
         )
     return "\n\n".join(parts) + "\n"
 

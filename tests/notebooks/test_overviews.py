@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from ledger import overviews, paths, registry
+from ledger import errata, overviews, paths, registry
 
 TEXTS = overviews.texts()
 LINK = re.compile(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"")
@@ -18,6 +18,18 @@ def test_a_generated_text_is_current_and_its_links_lead_somewhere(path):
     assert path.read_text(encoding="utf-8") == TEXTS[path], "run `overparam refresh`"
     for found in LINK.finditer(TEXTS[path]):
         assert (path.parent / (found[1] or found[2])).exists(), found[0]
+
+
+@pytest.mark.parametrize("paper", errata.papers())
+def test_a_letter_is_a_page_long_and_its_links_lead_to_what_they_name(paper):
+    letter = paths.NOTEBOOKS / paper / overviews.LETTER
+    text = letter.read_text(encoding="utf-8")
+    assert text.startswith("# To the authors of ")
+    assert len(text.split()) <= 500
+    for place, _, anchor in re.findall(r"\]\(([^)#:]+)(#([^)]+))?\)", text):
+        linked = letter.parent / place
+        assert linked.exists(), place
+        assert not anchor or f'<a id="{anchor}"></a>' in linked.read_text(encoding="utf-8"), anchor
 
 
 def test_every_claim_is_in_the_overview_of_its_paper():
