@@ -127,6 +127,8 @@ def _errata(loaded):
     """{path: text} of the errata of each paper, and of the corrected theorems beside them."""
     folder, links = paths.NOTEBOOKS / registry.ERRATA, mistakes.InRepository()
     names = {paper: show.about_paper(paper)[0] for paper in errata.papers()}
+    if not names:
+        return {}
     verdicts = {entry.claim.id: entry.verdict for entry in loaded}
     made, index = {}, []
     for paper, name in names.items():

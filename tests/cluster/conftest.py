@@ -7,6 +7,7 @@ import time
 
 import pytest
 import slurm
+from filelock import FileLock
 
 import toy
 from copies import Copy
@@ -68,19 +69,23 @@ class Cluster(Copy):
         return self.scheduler.jobs().get(number, ("", "FORGOTTEN"))[1]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):
-    """A real SLURM. Where none can be had the tests are skipped, and fail where one must be."""
-    if reason := slurm.lacking():
-        needed = os.environ.get("OVERPARAM_NEEDS_SLURM")
-        pytest.fail(reason) if needed else pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("slurm")
-    for place in (folder, *folder.parents):
-        if place.owner() == "root" and str(place).startswith("/tmp/"):
-            place.chmod(place.stat().st_mode | 0o011)  # its service of another user passes through
-    started = slurm.Slurm(folder)
-    yield started
-    started.stop()
+    """A real SLURM, the only one here. Without one the tests are skipped, or fail where one must be.
+
+    A second process of the tests waits for it, since all programs read the same configuration.
+    """
+    with FileLock(tmp_path_factory.getbasetemp().parent / "slurm.lock"):
+        if reason := slurm.lacking():
+            needed = os.environ.get("OVERPARAM_NEEDS_SLURM")
+            pytest.fail(reason) if needed else pytest.skip(reason)
+        folder = tmp_path_factory.mktemp("slurm")
+        for place in (folder, *folder.parents):
+            if place.owner() == "root" and str(place).startswith("/tmp/"):
+                place.chmod(place.stat().st_mode | 0o011)  # its service of another user passes
+        started = slurm.Slurm(folder)
+        yield started
+        started.stop()
 
 
 @pytest.fixture

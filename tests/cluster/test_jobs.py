@@ -52,7 +52,6 @@ history = gradient_descent(
 claim.keep(pd.DataFrame({{"loss": history.loss[0].numpy()}}), "loss")
 value = history.loss[0, -1].item() / 100
 """
-pytestmark = pytest.mark.xdist_group("slurm")  # one scheduler serves all tests
 
 
 @pytest.fixture(scope="module")
