@@ -71,7 +71,7 @@ class Cluster(Copy):
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):
-    """A real SLURM, the only one here. Without one the tests are skipped, or fail where one must be.
+    """A real SLURM, the only one here; where none can be had tests are skipped, or must fail.
 
     A second process of the tests waits for it, since all programs read the same configuration.
     """
