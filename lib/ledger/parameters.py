@@ -8,6 +8,7 @@ import copy
 import difflib
 import json
 import math
+import re
 import reprlib
 import sys
 from functools import cache
@@ -15,6 +16,22 @@ from functools import cache
 from overparam.errors import ParameterError
 
 from .errors import ClaimError
+
+
+def distinct(*lists):
+    """Whether no list has a value twice."""
+    return all(len(set(values)) == len(values) for values in lists)
+
+
+def ascending(*lists):
+    """Whether the values of every list grow."""
+    return all(list(values) == sorted(set(values)) for values in lists)
+
+
+FUNCTIONS = {  # that the needs of a page may use
+    function.__name__: function
+    for function in (abs, all, any, ascending, distinct, len, max, min, range, set, sum, zip)
+}
 
 
 def notebook_parameters(path):
@@ -83,6 +100,33 @@ def near(word, words):
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
+def unknown(name, said):
+    """The ParameterError for a name that no parameter has.
+
+    It asks whether one was meant that has the word in its name or its comment, or else one that is
+    spelled alike.
+
+    said: {parameter: its comment}, as of `comments`.
+    """
+    described = {other: text.partition(";")[0] for other, text in said.items()}
+    by_name = [other for other in said if _words(name) <= _words(other)]
+    by_comment = [other for other in said if _words(name) <= _words(described[other])]
+    by_name.sort(key=len)
+    by_comment.sort(key=lambda other: len(described[other]))
+    meant = list(dict.fromkeys(by_name + by_comment))[:2] if _words(name) else []
+    asked = near(name, said)
+    if meant:
+        named = [f"{other} ({described[other]})" if described[other] else other for other in meant]
+        asked = f"did you mean {' or '.join(named)}?"
+    words = f"{asked} there are {', '.join(said)}".strip()
+    return ParameterError(f"unknown parameter {name!r}; {words}")
+
+
+def _words(text):
+    """The words of a text or of a name such as batch_size, without the s of a plural."""
+    return {word.rstrip("s") for word in re.findall(r"[a-z]+", text.lower())}
+
+
 def validated(given, defaults, ranges):
     """The given parameters, each of the type of its default and in its range.
 
@@ -90,8 +134,7 @@ def validated(given, defaults, ranges):
     """
     for name in given:
         if name not in defaults:
-            words = f"{near(name, defaults)} there are {', '.join(defaults)}".strip()
-            raise ParameterError(f"unknown parameter {name!r}; {words}")
+            raise unknown(name, dict.fromkeys(defaults, ""))
     return {
         name: _typed(name, value, defaults[name], ranges.get(name)) for name, value in given.items()
     }
@@ -137,3 +180,12 @@ def _in_range(name, value, allowed):
     if not low <= value <= high:
         wanted = f"at least {low}" if high == math.inf else f"in [{low}, {high}]"
         raise ParameterError(f"{name} must be {wanted}, not {value}")
+
+
+def require(parameters, needs):
+    """Raise ParameterError, in the words of the need, where parameters do not go together."""
+    for need in needs:
+        if not eval(need.that, {"__builtins__": FUNCTIONS, **parameters}):
+            named = {node.id for node in ast.walk(ast.parse(need.that)) if hasattr(node, "id")}
+            given = [f"{name} = {parameters[name]!r}" for name in parameters if name in named]
+            raise ParameterError(f"{need.says}, but {' and '.join(given)}")

@@ -16,7 +16,7 @@ from overparam.errors import ParameterError
 
 from . import paths
 from .errors import ClaimError
-from .parameters import near, notebook_parameters, validated
+from .parameters import near, notebook_parameters, require, validated
 from .rule import SIZES, VERDICTS, Check
 
 PRINTED = {  # whether a theorem follows as it is printed
@@ -52,6 +52,17 @@ class Size:
 
 
 @dataclass(frozen=True)
+class Need:
+    """What the parameters of a page must satisfy together.
+
+    that: a Python expression of them; says: the same in words.
+    """
+
+    that: str
+    says: str
+
+
+@dataclass(frozen=True)
 class Page:
     """A notebook that is run, and where.
 
@@ -63,6 +74,7 @@ class Page:
     notebook: Path
     sizes: dict
     ranges: dict
+    needs: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,7 @@ def _read(file):
 def _claims(file, tables):
     """The claims of a file.
 
-    Its own, or one for each table that is neither `sizes` nor `ranges`, its own first.
+    Its own, or one for each table that is not the page's, its own first.
     """
     paper, own = file.parent.name, file.stem
     page = _page(file, f"{paper}-{own}", tables)
@@ -191,7 +203,8 @@ def _page(file, page_id, tables):
     for name, allowed in ranges.items():
         if not isinstance(allowed, list) or not allowed:
             raise ClaimError(f"ranges.{name}: a range is [low, high] or a list of choices")
-    return Page(page_id, file, file.with_name(f"{notebook}.ipynb"), sizes, RANGES | ranges)
+    needs = tuple(_made(Need, need, "needs.") for need in _popped("needs", tables, list))
+    return Page(page_id, file, file.with_name(f"{notebook}.ipynb"), sizes, RANGES | ranges, needs)
 
 
 def _size(name, table):
@@ -318,6 +331,7 @@ def parameters_at(claim_id, size):
     literals = notebook_parameters(page.notebook)
     try:
         changed = validated(size_of(claim_id, size).parameters, literals, page.ranges)
+        require({**literals, **changed}, page.needs)
     except ParameterError as error:
         raise ClaimError(f"{_place(page.file)}: sizes.{size}: {error}") from error
     return {**literals, **changed, "profile": size}

@@ -7,7 +7,7 @@ import datetime
 
 import pytest
 
-from ledger import freezing, registry
+from ledger import freezing, records, registry
 from ledger.errors import ClaimError
 from overparam.errors import ParameterError
 
@@ -135,6 +135,12 @@ def test_a_notebook_may_serve_several_runs_with_parameters_of_their_own(toy):
             "[[changes]]\ndate = '1'\nwhat = 'a'\nwhy = 'b'\n[ranges]",
             "changes.date: '1' is of the",
         ),
+        ("[ranges]", "[[needs]]\nthat = 'n > 2'\n[ranges]", "toml: needs.says is missing"),
+        (
+            "[ranges]",
+            "[[needs]]\nthat = 'n < 20'\nsays = 'n is below 20'\n[ranges]",
+            "toml: sizes.laptop: n is below 20, but n = 20",
+        ),
         ("[checks.value]", "[checks.value", "it is not valid TOML"),
         ("n = 20", "m = 20", "sizes.laptop: unknown parameter 'm'; "),
         ("n = 20", "rate = 2.0", "sizes.laptop: rate must be in [0.0, 1.0]"),
@@ -151,6 +157,22 @@ def test_what_is_malformed_is_refused_in_one_line_that_names_the_place(
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not figures.exists()
+
+
+def test_parameters_that_do_not_go_together_are_refused_before_a_run(toy, figures):
+    need = "all(n % size == 0 for size in sizes) and len(set(sizes)) == len(sizes)"
+    says = "the sizes divide n, and are different"
+    toy.register(f'{toy.registered}\n[[needs]]\nthat = "{need}"\nsays = "{says}"\n')
+    toy.write(parameters=toy.parameters.replace("[1, 2]", "[1, 5]"))
+    expected = "the sizes divide n, and are different, but n = 5 and sizes = [1, 2]"
+    for changes in ({"sizes": [1, 2]}, {"sizes": [5, 5]}):
+        with pytest.raises(ParameterError, match=r"^the sizes divide n, and are different, but"):
+            records.plan(toy.id, "smoke", changes)
+    with pytest.raises(ParameterError) as caught:
+        toy.open(sizes=[1, 2])
+    assert str(caught.value) == expected
+    assert not figures.exists()
+    assert records.plan(toy.id, "smoke", {"n": 10})[1]["n"] == 10
 
 
 def test_what_was_frozen_is_compared_with_what_is_registered(toy):
