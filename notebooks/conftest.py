@@ -9,6 +9,7 @@ nothing, and two runs on one machine are compared to the last bit.
 
 import atexit
 import contextlib
+import os
 import re
 import shutil
 import tempfile
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from nbval.plugin import IPyNbCell
 
-from ledger import prepared, runner
+from ledger import paths, prepared, runner
+from ledger.run import Run
 
 NUMBER = re.compile(r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)")
 NEGLIGIBLE = 1e-9
@@ -32,7 +34,13 @@ INTERVAL = re.compile(
 
 
 def pytest_configure(config):
-    """Kernels have nothing of the user's settings, as those of a run."""
+    """Kernels have nothing of the user's settings, as those of a run.
+
+    They write to the folder that the user names, or aside.
+    """
+    named = os.environ.get("OVERPARAM_FIGURES")
+    figures = paths.FIGURES if named else paths.LOGS / "nbval"
+    os.environ.update(Run(figures=str(figures)).variables())
     place = Path(tempfile.mkdtemp(prefix="overparam-nbval-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     runner.isolate(place)

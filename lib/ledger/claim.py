@@ -7,7 +7,6 @@ A notebook opens one `Claim` per claim that it serves, and ends with `report()`,
 """
 
 import base64
-import contextlib
 import datetime
 import inspect
 import io
@@ -29,7 +28,7 @@ from overparam.training import fast_products
 from . import files, fingerprints, paths, records, registry, render, rule, sliders
 from . import run as runs
 from .errors import ClaimError
-from .parameters import validated
+from .parameters import require, validated
 from .values import finite, measured, prepared, significant, tidy
 
 LEGIBLE = 300_000  # bytes up to which a table is kept as text that a diff can read
@@ -42,9 +41,9 @@ class Claim:
     """The record of one claim, from its parameters to `result.json`.
 
     `Claim("arora2019-fig1-spectrum-projections", globals())` validates the notebook's parameters
-    and sets the seeds. Where these are not those of the size, the record goes to a folder of its
-    own in `figures/custom/`. Trainings save themselves in `checkpoints`, which the report removes,
-    and finished ones at desk and paper size in `runs`.
+    and sets the seeds. Where these are not those of the size, or somebody runs the notebook by
+    hand, the record goes to a folder of its own in `figures/custom/`. Trainings save themselves in
+    `checkpoints`, which the report removes, and finished ones at desk and paper size in `runs`.
     """
 
     def __init__(self, claim_id, namespace):
@@ -57,8 +56,10 @@ class Claim:
             raise ParameterError(f"{claim_id}: parameters not set: {', '.join(sorted(missing))}")
         given = {name: namespace[name] for name in reference}
         self.parameters = validated(given, reference, self.spec.page.ranges)
+        require(self.parameters, self.spec.page.needs)
         self._changed = registry.changed(self.parameters, reference)
         where = registry.folder(self.profile, self._changed)
+        where = records.folder_by_hand(where) if runs.by_hand() else where
         self.folder = Path(self._run.figures) / where / claim_id
         self.checkpoints = paths.LOGS / "checkpoints" / where / claim_id
         self.runs = (
@@ -71,11 +72,15 @@ class Claim:
         self._resumed = any(any(place.rglob("*.safetensors")) for place in saved)
         self.device, self.seeds = prepared(self.parameters)
         self._prepare_library()
-        by_hand = self._run.fingerprint is None
-        self._revision = fingerprints.git_revision() if by_hand else self._run.revision
+        within_run = self._run.fingerprint is not None
+        self._revision = self._run.revision if within_run else fingerprints.git_revision()
         self._started = time.perf_counter()
         self._checks, self._metrics, self._series, self._files, self._figures = {}, {}, {}, {}, {}
         self._data, self._said, self._unmet, self._conditions = [], [], [], None
+        if runs.by_hand():
+            place = f"{Path(self._run.figures).name}/{where}/{claim_id}"
+            text = f"Run by hand: the record goes to {place}, and no other one is touched."
+            _show({"text/plain": text}, {"ledger": {"by_hand": claim_id}})
 
     def _prepare_library(self):
         """Check that the sources are those of the run, name them to checkpoints, choose the kernels
@@ -114,6 +119,8 @@ class Claim:
         """
         if any(check.name == name for check in self.spec.checks):
             raise ClaimError(f"{self.id}: {name!r} is the name of a check")
+        if self._lacks(value):
+            return
         printed = None if paper is None else finite(paper)
         self._metrics[name] = {**_measured(value, "mean"), "paper": printed}
 
@@ -246,14 +253,17 @@ class Claim:
 
         Of a sample the registered statistic is judged with its 95 % interval (`values.measured`):
         the check holds where the whole interval satisfies it, fails where no point of it does, and
-        is undecided otherwise. One that is registered for other sizes is left out. Raises
-        ClaimError for one that is not registered, or given twice.
+        is undecided otherwise. One that is registered for other sizes is left out, and so is an
+        empty sample where parameters were changed. Raises ClaimError for one that is not
+        registered, or given twice.
         """
         check = next((check for check in self.spec.checks if check.name == name), None)
         if check is None:
             raise ClaimError(f"{self.id}: check {name!r} is not registered")
         if name in self._checks:
             raise ClaimError(f"{self.id}: check {name!r} is given twice")
+        if self._lacks(value):
+            return
         row = {
             "name": name,
             "holds": check.holds,
@@ -264,6 +274,10 @@ class Claim:
         row["outcome"] = check.outcome(row["value"], row["interval"])
         self._checks[name] = row
 
+    def _lacks(self, value):
+        """Whether no run has given this sample, since the reader has changed parameters."""
+        return bool(self._changed) and np.ndim(value) == 1 and len(value) == 0
+
     def report(self):
         """Compute the verdict, write the record atomically, and show it.
 
@@ -271,12 +285,18 @@ class Claim:
         """
         asked = [check.name for check in self.spec.asked(self.profile)]
         missing = [name for name in asked if name not in self._checks]
+        if missing and self._changed:
+            words = " and ".join(name.replace("-", " ") for name in missing)
+            self.require(False, f"no run with these parameters measures {words}")
         if missing and not self._unmet:
             raise ClaimError(f"{self.id}: checks not measured: {', '.join(missing)}")
         rows = [self._checks[name] for name in asked if name in self._checks]
+        compared = {}
         if self._changed:
-            reference = self._reference()
-            rows = [row | {"reference": reference.get(row["name"])} for row in rows]
+            place = Path(self._run.references)
+            values, source = records.reference(self.id, self.profile, place)
+            rows = [row | {"reference": values.get(row["name"])} for row in rows]
+            compared = {"changed": self._changed, "reference": source}
         outcomes = [] if self._unmet else [row["outcome"] for row in rows]
         record = {
             "claim": self.id,
@@ -284,7 +304,7 @@ class Claim:
             "notebook": self.spec.page.id,
             "profile": "custom" if self._changed else self.profile,
             "parameters": self.parameters,
-            **({"changed": self._changed} if self._changed else {}),
+            **compared,
             "verdict": rule.verdict(self.spec.kind, outcomes),
             "unmet": self._unmet,
             "conditions": self._conditions,
@@ -314,18 +334,6 @@ class Claim:
             "text/plain": render.plain(self.spec, record),
         }
         _show(shown, {"ledger": {"report": self.id}})
-
-    def _reference(self):
-        """{check: value} of the record that a changed run is compared with.
-
-        Empty where it was made from other sources than the present ones, or is unreadable.
-        """
-        with contextlib.suppress(ClaimError):
-            stored = records.load(self.id, self.profile, Path(self._run.references))
-            present = records.fingerprint(self.id, self.profile)
-            if stored and stored.get("fingerprint") == present:
-                return {row["name"]: row["value"] for row in stored["checks"]}
-        return {}
 
     def _machine(self):
         """The device, and the most memory that was in use on it."""

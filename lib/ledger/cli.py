@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -20,9 +21,22 @@ from rich.console import Console
 from overparam import memory, settings
 from overparam.errors import OverparamError, ParameterError
 
-from . import batch, freezing, overviews, paths, records, registry, render, rule, runner, show
+from . import (
+    batch,
+    entry,
+    freezing,
+    overviews,
+    paths,
+    records,
+    registry,
+    render,
+    rule,
+    runner,
+    show,
+)
 from .errors import ClaimError, RunFailed
-from .parameters import notebook_parameters
+from .markup import plain
+from .parameters import comments, notebook_parameters, unknown
 from .run import Run, apply_environment
 
 app = typer.Typer(
@@ -39,10 +53,20 @@ app.add_typer(data_app, name="data")
 Profile = Annotated[str, typer.Option(help=f"{', '.join(rule.SIZES[:-1])} or {rule.SIZES[-1]}.")]
 
 
+def _say(text, file=None):
+    """Print a text, wrapped between words where the terminal is narrower."""
+    print(show.fitted(str(text)), file=file, flush=True)
+
+
 @app.command("list")
 def list_(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="Only claims with all of these in id, title, source or finding."),
+    ] = None,
     paper: Annotated[
-        list[str] | None, typer.Option(help="Only this paper, say arora2019; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Only this paper, say arora2019 or just arora; may be repeated."),
     ] = None,
     verdict: Annotated[
         str | None, typer.Option(help="Only this verdict, or those that begin like it.")
@@ -55,9 +79,9 @@ def list_(
     ] = False,
 ):
     """Show all claims with the verdict that counts: that of the largest size that was run."""
-    if (paper or verdict) and (profile or as_json):
+    if (words or paper or verdict) and (profile or as_json):
         raise ParameterError(
-            "--paper and --verdict choose among the verdicts, not with --profile or --json"
+            "words, --paper and --verdict choose among the verdicts, not with --profile or --json"
         )
     if profile:
         _list_waiting(profile)
@@ -66,23 +90,23 @@ def list_(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    console, lines = Console(), show.listing(rows, paper or (), verdict)
+    console, lines = Console(), show.listing(rows, paper or (), verdict, words or ())
     for line in lines:
         console.print(line, soft_wrap=True)
     states = [state for row in rows for state in row["sizes"].values()]
     errors = [*registry.registry().faults.values()]
     errors += [state["error"] for state in states if "error" in state]
     for error in dict.fromkeys(map(str, errors)):
-        print(f"error: {error}", file=sys.stderr)
+        _say(f"error: {error}", sys.stderr)
     if any("*" in line.plain for line in lines):
-        print(
+        _say(
             "* outdated: its code, checks or sizes have changed; `overparam figures` renews it",
-            file=sys.stderr,
+            sys.stderr,
         )
-    print(
-        "`overparam show CLAIM`: what was found, its checks and parameters, and the machine and "
-        "versions of its record",
-        file=sys.stderr,
+    _say(
+        "`overparam show CLAIM`: what was found, and what does not hold; `overparam list WORD ...`:"
+        " claims with these words",
+        sys.stderr,
     )
 
 
@@ -93,20 +117,24 @@ def _list_waiting(profile):
     waiting = {page: registry.size_of(page, profile).resources for page in stale}
     for page, resources in sorted(waiting.items(), key=lambda item: item[1].get("minutes", 0)):
         begun = any((paths.LOGS / "checkpoints" / profile / page).glob("*.safetensors"))
-        print(f"{page:<46} {_costs(resources)}{'; begun' if begun else ''}")
+        _say(f"{page:<46} {_costs(resources)}{'; begun' if begun else ''}")
     total = sum(resources.get("minutes", 0) for resources in waiting.values())
-    print(
+    _say(
         f"{len(waiting)} of {len(pages)} notebooks wait at {profile} size, {total:g} minutes as "
         "declared"
     )
 
 
 @app.command("show")
-def show_(claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")]):
-    """Show one claim: what was found, its checks in words, its parameters, its figures, how to run
-    it again.
-    """
-    print(show.shown(claim))
+def show_(
+    claim: Annotated[str, typer.Argument(help="A claim id of `overparam list`.")],
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="All checks, parameters and figures, instead of one screen."),
+    ] = False,
+):
+    """Show one claim: what was found, the verdict, what does not hold, how to run it again."""
+    print(show.shown(claim, everything))
 
 
 @app.command()
@@ -131,21 +159,21 @@ def run(
     spec, parameters, folder = records.plan(claim, profile, overrides)
     resources = registry.size_of(claim, profile).resources
     if dry_run:
-        print(f"{spec.id}: {spec.title}")
-        print(f"would write to {paths.FIGURES / folder / spec.page.id}")
+        _say(f"{spec.id}: {plain(spec.title)}")
+        _say(f"would write to {paths.FIGURES / folder / spec.page.id}")
         for name, value in parameters.items():
-            print(f"  {name} = {value!r}")
+            _say(f"  {name} = {value!r}")
     elif not as_json:
-        print(f"running {claim} at {profile} size")
+        _say(f"running {claim} at {profile} size")
     if dry_run or not as_json:
         if changes := registry.changed(parameters, records.plan(claim, profile)[1]):
-            print(f"changed: {render.changes(changes)}")
+            _say(f"changed: {render.changes(changes)}")
         device = parameters.get("device")
         if threads:
             resources = {**resources, "threads": threads}
         where = " for a GPU" if resources.get("gpu") and device == "cpu" else ""
-        print(f"declared{where}: {_costs(resources, device)}")
-        print(f"measured: {_took(claim, profile, device)}", flush=True)
+        _say(f"declared{where}: {_costs(resources, device)}")
+        _say(f"measured: {_took(claim, profile, device)}")
     if dry_run:
         return
     started = time.monotonic()
@@ -160,8 +188,8 @@ def run(
     if as_json:
         print(json.dumps({"claim": claim, **ended, "seconds": seconds}))
         sys.exit(1 if "error" in ended else 0)
-    print(render.plain(spec, record))
-    print(f"{seconds:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
+    _say(render.plain(spec, record))
+    _say(f"{seconds:.1f} s; record and figures in {paths.FIGURES / folder / claim}")
 
 
 def _assignment(text, claim):
@@ -171,7 +199,11 @@ def _assignment(text, claim):
     name, equals, value = text.partition("=")
     if not equals:
         raise ParameterError(f"-p takes name=value, not {text!r}")
-    if isinstance(notebook_parameters(registry.claim(claim).page.notebook).get(name), str):
+    notebook = registry.claim(claim).page.notebook
+    literals = notebook_parameters(notebook)
+    if name not in literals:
+        raise unknown(name, comments(notebook))
+    if isinstance(literals[name], str):
         return name, value
     try:
         return name, ast.literal_eval(value)
@@ -217,14 +249,14 @@ def figures(
     todo, broken = _outdated(pages, profile)
     for page in todo:
         for path in records.damaged(page, profile):
-            print(f"{path} is not what its run wrote, and is made anew", file=sys.stderr)
-    print(
+            _say(f"{path} is not what its run wrote, and is made anew", sys.stderr)
+    _say(
         f"{len(pages) - len(todo) - len(broken)} of {len(pages)} notebooks are up to date in "
         f"{paths.FIGURES / profile}"
     )
     broken += registry.registry().faults.values() if not claim else []
     for error in broken:
-        print(f"error: {error}", file=sys.stderr)
+        _say(f"error: {error}", sys.stderr)
     failed = _made(todo, profile, cores, context.args) if todo else []
     if failed:
         raise RunFailed(f"{len(failed)} of {len(todo)} notebooks failed; the others are done")
@@ -247,20 +279,18 @@ def _made(todo, profile, cores, more):
     """Run notebooks, telling how each ends; return those that failed. More: for Snakemake."""
     if profile in records.LONG:
         for page in todo:
-            print(f"{page:<46} {_costs(registry.size_of(page, profile).resources)}")
+            _say(f"{page:<46} {_costs(registry.size_of(page, profile).resources)}")
     ended = set()
 
     def on_event(event):
         if "claim" in event:
             ended.add(event["claim"])
             word = event.get("verdict", "failed")
-            print(
-                f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of "
-                f"{len(todo)})",
-                flush=True,
+            _say(
+                f"{word}  {event['claim']}  {event['seconds']:.0f} s  ({len(ended)} of {len(todo)})"
             )
         if text := event.get("text", event.get("error")):
-            print(text, flush=True)
+            _say(text)
 
     return batch.run(profile, todo, cores, more, on_event)
 
@@ -270,17 +300,15 @@ def lab(context: typer.Context):
     """Open JupyterLab on copies of the notebooks, in lab/; further arguments go to it."""
     from . import lab
 
-    print(f"preparing copies of the notebooks in {paths.LAB}", flush=True)
+    _say(f"preparing copies of the notebooks in {paths.LAB}")
     for path in lab.prepare():
-        print(
+        _say(
             f"{paths.relative(path)} was edited, and its original has changed since; delete it to "
             "get that one"
         )
+    _say(lab.ELSEWHERE)
     os.environ |= Run(figures=str(paths.LAB / "figures"), references=str(paths.FIGURES)).variables()
-    os.execv(
-        sys.executable,
-        [sys.executable, "-m", "jupyterlab", str(paths.LAB / lab.INDEX), *context.args],
-    )
+    os.execv(sys.executable, lab.command(context.args))
 
 
 @app.command()
@@ -295,9 +323,13 @@ def new(
     """
     from . import new
 
-    print(f"writing {claim}, and running it once", flush=True)
-    for path in new.create(claim):
-        print(f"  {paths.relative(path)}")
+    files = [str(paths.relative(path)) for path in new.create(claim)]
+    _say("these are written, and the notebook runs once for the outputs that it stores:")
+    for file in files:
+        _say(f"  {file}")
+    runner.renew_outputs(claim)
+    _say("CONTRIBUTING.md says how to go on; this undoes it, and deletes what you wrote there:")
+    _say(f"  git clean -f -- {shlex.join(files)}")
 
 
 @app.command()
@@ -307,7 +339,7 @@ def outputs(
     """Renew the smoke outputs that are stored in the notebooks themselves (for maintainers)."""
     for page in filter(registry.is_as_stored, records.pages("smoke", claim or [])):
         runner.renew_outputs(page)
-        print(page)
+        _say(page)
 
 
 @app.command()
@@ -320,9 +352,9 @@ def refresh():
     for size in records.COMMITTED:
         for page in records.pages(size):
             if records.executed(page, size).exists() and runner.refresh(page, size):
-                print(paths.relative(records.executed(page, size)))
+                _say(paths.relative(records.executed(page, size)))
     for path in overviews.write():
-        print(paths.relative(path))
+        _say(paths.relative(path))
 
 
 @app.command()
@@ -335,7 +367,7 @@ def freeze(
     """Freeze checks and seeds of a paper's claims today, before the runs that judge them."""
     registry.require_whole()
     path = freezing.freeze(paper, claims or [])
-    print(f"{paths.relative(path)}: commit it with the claims that it freezes")
+    _say(f"{paths.relative(path)}: commit it with the claims that it freezes")
 
 
 @app.command()
@@ -344,10 +376,10 @@ def site(jobs: Annotated[int, typer.Option(min=1, help="Processes side by side."
     site/_build/html.
     """
     registry.require_whole()
-    print(f"building the site in {paths.SITE / '_build'}, which takes minutes", flush=True)
+    _say(f"building the site in {paths.SITE / '_build'}, which takes minutes")
     from .site.build import build
 
-    print(f"open {build(jobs=jobs) / 'index.html'}")
+    _say(f"open {build(jobs=jobs) / 'index.html'}")
 
 
 @app.command()
@@ -357,12 +389,12 @@ def diff(revision: Annotated[str, typer.Argument(help="A git revision, such as H
 
     found = diff.changes(diff.at_revision(revision), diff.at_present())
     for record, group in itertools.groupby(found, key=lambda c: f"{c.claim} at {c.profile}"):
-        print(record)
+        _say(record)
         for c in group:
-            print(
+            _say(
                 f"  {c.kind if c.kind == c.what else f'{c.kind} {c.what}'}: {c.before} -> {c.after}"
             )
-    print(diff.summary(found, revision))
+    _say(diff.summary(found, revision))
 
 
 @data_app.command("list")
@@ -372,7 +404,7 @@ def data_list():
 
     for row in data.describe():
         size = "size not known" if row["MiB"] is None else f"{row['MiB']} MiB"
-        print(
+        _say(
             f"{row['name']:<18}  {row['available']}, {size}\n  {row['licence']}\n  {row['origin']}"
         )
 
@@ -384,7 +416,7 @@ def data_fetch(names: Annotated[list[str], typer.Argument(help="Names of `overpa
 
     for name in names:
         data.fetch(name)
-        print(f"{name}: in {settings.data_cache}")
+        _say(f"{name}: in {settings.data_cache}")
 
 
 def _in_words(error):
@@ -419,10 +451,10 @@ def main():
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except (OverparamError, OSError) as error:
-        print(f"error: {_in_words(error)}", file=sys.stderr)
+        _say(f"error: {_in_words(error)}", sys.stderr)
         sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted; finished notebooks are kept, run again to go on", file=sys.stderr)
+        _say("interrupted; finished notebooks are kept, run again to go on", sys.stderr)
         sys.exit(130)
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of the command line itself
@@ -433,13 +465,10 @@ def main():
             paths.LOGS.mkdir(exist_ok=True)
             (paths.LOGS / "crash.txt").write_text(trace)
             trace = f"the traceback is in {paths.LOGS / 'crash.txt'}"
-        print(
-            f"error: {type(error).__name__}: {error}\nthis should not happen; {trace}",
-            file=sys.stderr,
-        )
+        _say(f"error: {type(error).__name__}: {error}\nthis should not happen; {trace}", sys.stderr)
         sys.exit(1)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("COLUMNS", "120")
+    entry.require_checkout()
     main()

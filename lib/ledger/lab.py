@@ -4,6 +4,7 @@ What is edited, run and saved there is never the reference.
 """
 
 import shutil
+import sys
 
 import nbformat
 
@@ -25,6 +26,13 @@ kept in `lab/figures/`.
 
 To get a notebook back, delete its copy and start `make lab` again. A copy that you have not changed
 follows its original."""
+
+ELSEWHERE = (
+    "Open one of the addresses that begin with http://, as they are printed below. Where JupyterLab"
+    " runs on another machine than your browser, first start on yours:\n"
+    "  ssh -L 8888:localhost:8888 NAME-OF-THE-OTHER-MACHINE\n"
+    "with the number that the address has after localhost."
+)
 
 
 def prepare():
@@ -52,6 +60,21 @@ def prepare():
     return behind
 
 
+def command(more):
+    """The command that starts JupyterLab. Each address that it prints opens the index.
+
+    more: further arguments for JupyterLab.
+    """
+    return [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={paths.LAB}",
+        f"--LabApp.default_url=/lab/tree/{INDEX}",
+        *more,
+    ]
+
+
 def _same(file, other):
     return other.exists() and file.read_bytes() == other.read_bytes()
 
@@ -61,7 +84,7 @@ def _contents():
     lists = {}
     for row in records.overview():
         claim = registry.claim(row["claim"])
-        word, _, size = show.verdict_of(row["sizes"])
+        word, _, size = show.verdict_of(row)
         place = claim.page.notebook.relative_to(paths.NOTEBOOKS)
         verdict = f"{word} ({size})" if size else word
         lists.setdefault(claim.paper, []).append(

@@ -8,15 +8,16 @@ import re
 
 from overparam.errors import OverparamError, ParameterError
 
-from . import files, fingerprints, paths, references, registry, rule
+from . import files, fingerprints, paths, references, registry, render, rule
 from .errors import ClaimError
-from .parameters import notebook_parameters, validated
+from .parameters import notebook_parameters, require, validated
 
 COMMITTED = rule.SIZES[1:]  # whose records are kept in the repository
 LONG = ("desk", "paper")  # sizes whose runs take hours
 _FILE = re.compile(
     r"[\w-]+(\.json|\.npz|\.png|\.csv|\.csv\.xz)", re.ASCII
 )  # names are parts of addresses
+_MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _ALL_VERDICTS = {rule.NOT_TESTED}.union(*rule.VERDICTS.values())
 
 
@@ -25,7 +26,8 @@ def plan(claim_id, size, overrides=None):
 
     The folder is the size, with other values one of `custom`.
 
-    Raises ParameterError for a parameter that is unknown, of the wrong type or out of its range.
+    Raises ParameterError for a parameter that is unknown, of the wrong type or out of its range,
+    and for parameters that do not go together.
     """
     claim = registry.claim(claim_id)
     reference = registry.parameters_at(claim_id, size)
@@ -33,7 +35,13 @@ def plan(claim_id, size, overrides=None):
     if given.get("profile", size) != size:
         raise ParameterError("choose the profile with --profile, not as a parameter")
     parameters = {**reference, **given}
+    require(parameters, claim.page.needs)
     return claim, parameters, registry.folder(size, registry.changed(parameters, reference))
+
+
+def folder_by_hand(folder):
+    """Where a run by hand goes, so that it touches nothing that `overparam run` has written."""
+    return f"custom/{folder.removeprefix('custom/')},by-hand"
 
 
 def fingerprint(claim_id, size, overrides=None):
@@ -58,6 +66,41 @@ def load(claim_id, folder, figures=None):
     """
     path = (figures or paths.FIGURES) / folder / claim_id / "result.json"
     return parsed(path.read_bytes(), path) if path.exists() else None
+
+
+def reference(claim_id, size, figures):
+    """({check: value}, what these are in words) that a run with changed parameters stands beside.
+
+    The record of the size; where none is up to date, what the notebook has stored of its smoke run,
+    or else the outdated record. ({}, None) where there is nothing of all this.
+    """
+    claim = registry.claim(claim_id)
+    try:
+        record = load(claim_id, size, figures)
+        current = bool(record) and record.get("fingerprint") == fingerprint(claim_id, size)
+    except ClaimError:  # the record is unreadable, or the code
+        record, current = None, False
+    if size == "smoke" and not current and registry.is_as_stored(claim_id):
+        stored = _stored(claim)
+        if stored is not None:
+            page = claim.page.notebook.relative_to(paths.NOTEBOOKS.parent)
+            return stored, f"the outputs that are stored in {page}"
+    if record is None:
+        return {}, None
+    values = {row["name"]: row["value"] for row in record["checks"]}
+    source = f"the record at {size} size"
+    return values, source if current else f"{source}, which other code, checks or parameters made"
+
+
+def _stored(claim):
+    """{check: value} of the smoke run whose outputs are stored in a claim's notebook, or None."""
+    notebook = json.loads(claim.page.notebook.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if output.get("metadata", {}).get("ledger", {}).get("report") == claim.id:
+                text = "".join(output["data"]["text/plain"])
+                return render.values_in(claim, text) if "[smoke]" in text else None
+    return None
 
 
 def parsed(content, place):
@@ -126,8 +169,11 @@ def kept(claim_id, size, figures):
 def stale(claim_id, size):
     """Whether a run's records are absent, unreadable, damaged, without their notebook, or made from
     other sources.
+
+    Where somebody ran only the notebook again, and saved it, the records are what they were.
     """
-    return outdated(claim_id, size) or bool(damaged(claim_id, size))
+    wrong = damaged(claim_id, size) and not run_by_hand(claim_id, size)
+    return outdated(claim_id, size) or bool(wrong)
 
 
 def outdated(claim_id, size):
@@ -159,17 +205,35 @@ def damaged(claim_id, size, figures=None):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if not references.is_sealed(notebook):
             return [path]
-        outputs = notebook["metadata"]["overparam"]["outputs"]
-        if f"{path.parent.name}/result.json" not in outputs:
-            return [path]  # the notebook of another claim
-        wrote = {path.parents[1] / name: sha for name, sha in outputs.items()}
-        return [
-            file
-            for file, sha in wrote.items()
-            if not file.is_file() or files.sha256(file.read_bytes()) != sha
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _other_outputs(path, notebook)
+    except _MALFORMED:
         return [path]
+
+
+def _other_outputs(path, notebook):
+    """Those of the files that an executed notebook names that are not what its run wrote."""
+    outputs = notebook["metadata"]["overparam"]["outputs"]
+    if f"{path.parent.name}/result.json" not in outputs:
+        return [path]  # the notebook of another claim
+    wrote = {path.parents[1] / name: sha for name, sha in outputs.items()}
+    return [
+        file
+        for file, sha in wrote.items()
+        if not file.is_file() or files.sha256(file.read_bytes()) != sha
+    ]
+
+
+def run_by_hand(claim_id, size):
+    """Whether somebody ran an executed notebook again where it lies, and saved it.
+
+    And nothing else is other than what its run wrote.
+    """
+    path = executed(registry.claim(claim_id).page.id, size)
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        return references.was_run_by_hand(notebook) and not _other_outputs(path, notebook)
+    except _MALFORMED:
+        return False
 
 
 def pages(size, claim_ids=()):
@@ -219,12 +283,17 @@ def _state(claim_id, size):
         return {"verdict": None, "stale": None}
     try:
         stored, wrong = load(claim_id, size), damaged(claim_id, size)
+        by_hand = bool(wrong) and run_by_hand(claim_id, size)
         state = {
             "verdict": stored and stored["verdict"],
-            "stale": bool(wrong) or outdated(claim_id, size),
+            "stale": bool(wrong and not by_hand) or outdated(claim_id, size),
         }
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
-    if wrong:
+    if by_hand:
+        back = f"overparam run {claim_id} --profile {size}"
+        back = f"git checkout {wrong[0]}" if size in COMMITTED else back
+        state["error"] = f"{wrong[0]} was run by hand and saved; `{back}` brings it back"
+    elif wrong:
         state["error"] = f"{wrong[0]} is not what its run wrote; run the claim again"
     return state

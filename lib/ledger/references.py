@@ -164,6 +164,12 @@ def sealed(notebook, outputs):
     }
 
 
+def was_run_by_hand(notebook):
+    """Whether a cell of a notebook shows that it was run by hand since, and saved."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    return any("by_hand" in output.get("metadata", {}).get("ledger", {}) for output in outputs)
+
+
 def is_sealed(notebook):
     """Whether a notebook is what its run, or a later change of words, has sealed."""
     return notebook == sealed(notebook, notebook["metadata"]["overparam"]["outputs"])

@@ -141,13 +141,8 @@ def about(claim, record):
     """Lines on what was changed, the data, the size, and the freeze."""
     lines = []
     if record.get("changed"):
-        line = f"Changed: {changes(record['changed'])}"
-        compared = any(row.get("reference") is not None for row in record["checks"])
-        lines.append(
-            line
-            if compared
-            else f"{line} (no record at {size(record)} size is here to compare with)"
-        )
+        lines.append(f"Changed: {changes(record['changed'])}")
+        lines += [_reference(record)] if record["checks"] else []
     stand_ins = {data["name"]: data["stand_in"] for data in record["data"] if data["stand_in"]}
     lines += [f"Data: {name}: {stand_in}" for name, stand_in in stand_ins.items()]
     if why := registry.size_of(claim.id, size(record)).why:
@@ -159,6 +154,16 @@ def about(claim, record):
         lines += [f"Not asked at this size: {' '.join(left_out)}"] if left_out else []
         lines.append(frozen(claim, record))
     return lines
+
+
+def _reference(record):
+    """A line on what a run with changed parameters is compared with, or how to make that."""
+    source = record.get("reference")
+    if source is None:
+        command = f"overparam run {record['claim']} --profile {size(record)}"
+        return f"Reference: there is none here yet; `{command}` makes it."
+    compared = any(row.get("reference") is not None for row in record["checks"])
+    return f"Reference: {source}{'' if compared else ', which has none of these checks'}."
 
 
 def changes(changed):
@@ -254,3 +259,19 @@ def plain(claim, record):
         ]
         lines.append(line + (f"  ({', '.join(beside)})" if beside else ""))
     return "\n".join(lines)
+
+
+def values_in(claim, text):
+    """{check: value} in the text of `plain`, with as many digits as it shows."""
+    values = {}
+    for check in claim.checks:
+        if row := re.search(rf"^  {re.escape(check.name)} +(\S+)", text, re.MULTILINE):
+            values[check.name] = _value(row[1])
+    return values
+
+
+def _value(shown):
+    """The number that `number` has shown; what rounding leaves of zero is zero."""
+    if shown == "nan":
+        return None
+    return 0.0 if shown == "rounding" else float(shown.replace(",", ""))

@@ -47,6 +47,11 @@ def present():
     return Run(**json.loads(os.environ.get(VARIABLE) or "{}"))
 
 
+def by_hand():
+    """Whether somebody runs a notebook by hand: nobody has told this process of a run."""
+    return not os.environ.get(VARIABLE)
+
+
 def apply_environment():
     """Hand what the user's environment says to the library.
 

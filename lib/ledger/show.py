@@ -1,9 +1,11 @@
-"""All claims as a list, and one claim in full, for a terminal.
+"""All claims as a list, and one claim on a screen or in full, for a terminal.
 
 At most as wide as it is, 80 columns in a pipe.
 """
 
+import re
 import shutil
+import sys
 import textwrap
 
 from rich.text import Text
@@ -11,10 +13,12 @@ from rich.text import Text
 from overparam.errors import ParameterError
 
 from . import findings, fingerprints, paths, records, registry, render, rule
+from .errors import ClaimError
 from .markup import plain
 from .parameters import comments, near, notebook_parameters
 
-NOT_RUN, UNREADABLE = "not run", "unreadable"
+NOT_RUN, UNREADABLE, NOT_WRITTEN = "not run", "unreadable", "not written yet"
+PLACEHOLDER = "PLACEHOLDER"  # how the title begins that `overparam new` gives a claim
 KINDS = {
     "experiment": ("experiment", "experiments"),
     "theorem": ("theorem", "theorems"),
@@ -33,8 +37,11 @@ MANY = {
 COLOURS = {}
 for _words in rule.VERDICTS.values():
     COLOURS.update(zip(_words, ("green", "yellow", "red"), strict=True))
-COLOURS.update({rule.NOT_TESTED: "dim", UNREADABLE: "red", NOT_RUN: "dim"})
+COLOURS.update({rule.NOT_TESTED: "dim", UNREADABLE: "red", NOT_RUN: "dim", NOT_WRITTEN: "dim"})
 WIDEST = 100  # columns of prose that can be read
+TITLES = 120  # columns from which on a list has the titles of its claims
+SCREEN = 40  # lines
+MOST_RUNS = 3  # of somebody's own, on one screen
 
 
 def best(states):
@@ -44,51 +51,111 @@ def best(states):
     )
 
 
-def listing(rows, papers=(), verdict=None):
+def listing(rows, papers=(), verdict=None, words=()):
     """Lines of rich's Text.
 
-    Under each paper its claims, each with the verdict that counts and the size it is of.
+    Under each paper its claims, each with the verdict that counts and the size it is of. With the
+    titles of the claims where the terminal is wide or words are searched.
 
-    rows: of `records.overview`; papers, verdict: only these. Raises ParameterError for names that
-    there are not.
+    rows: of `records.overview`; papers, verdict, words: only these. Raises ParameterError for names
+    that there are not.
     """
     known = list(dict.fromkeys(row["paper"] for row in rows))
-    for paper in papers:
-        if paper not in known:
-            raise ParameterError(
-                f"unknown paper {paper!r}; {near(paper, known)} there are {', '.join(known)}"
-            )
+    papers = [_paper(paper, known) for paper in papers]
     if verdict and not any(word.startswith(verdict) for word in COLOURS):
         raise ParameterError(f"unknown verdict {verdict!r}; there are {', '.join(COLOURS)}")
-    states = {row["claim"]: verdict_of(row["sizes"]) for row in rows}
-    shown = [row for row in rows if row["paper"] in (papers or known)]
-    chosen = [row for row in shown if states[row["claim"]][0].startswith(verdict or "")]
-    width = max((len(row["claim"]) for row in chosen), default=0)
+    verdicts = {row["claim"]: verdict_of(row) for row in rows}
+    chosen = [
+        row
+        for row in rows
+        if row["paper"] in (papers or known)
+        and verdicts[row["claim"]][0].startswith(verdict or "")
+        and _has(row, words)
+    ]
+    if not chosen:
+        return [Text(_wrapped(_nothing(papers, verdict, words)))]
+    titled = bool(words) or _columns() >= TITLES
+    width = max(len(row["claim"]) for row in chosen)
     lines = []
-    for paper in papers or known:
+    for paper in dict.fromkeys(papers or known):
         own = [row for row in chosen if row["paper"] == paper]
         if not own:
             continue
-        head = (
-            f"{about_paper(paper)[0]}: "
-            f"{counts([(row['kind'], states[row['claim']][0]) for row in own])}"
-        )
-        lines += [
-            Text(),
-            *(Text(part, "bold") for part in textwrap.wrap(head, 80, subsequent_indent=" ")),
-        ]
+        words_of_own = [(row["kind"], verdicts[row["claim"]][0]) for row in own]
+        head = _wrapped(f"{about_paper(paper)[0]}: {counts(words_of_own)}", indent=" ")
+        lines += [Text(), *(Text(line, "bold") for line in head.splitlines())]
         for row in own:
-            word, star, size = states[row["claim"]]
-            line = Text.assemble(
-                f"  {row['claim']:<{width}}  ", (f"{word + star:<19}", COLOURS[word]), f"  {size}"
-            )
-            line.rstrip()
-            lines.append(line)
+            lines += _entry(row["claim"], width, *verdicts[row["claim"]])
+            lines += _title(row) if titled else []
     return lines[1:]
 
 
-def verdict_of(states):
-    """(word, star, size) of a claim: the star marks an outdated record."""
+def _paper(beginning, known):
+    """The one known paper whose key begins like this."""
+    found = [paper for paper in known if paper.startswith(beginning.lower())]
+    if beginning in known:
+        return beginning
+    if len(found) > 1:
+        raise ParameterError(f"the paper {beginning!r} may be {' or '.join(found)}")
+    if not found:
+        words = f"{near(beginning, known)} there are {', '.join(known)}".strip()
+        raise ParameterError(f"unknown paper {beginning!r}; {words}")
+    return found[0]
+
+
+def _has(row, words):
+    """Whether all words occur in a claim's id, title, source or finding, in either case."""
+    if not words:
+        return True
+    text = " ".join([row["claim"], plain(row["title"]), row["source"], _finding(row)]).lower()
+    return all(word.lower() in text for word in words)
+
+
+def _finding(row):
+    """A claim's finding as it is shown; empty where there is none that can be read."""
+    size = verdict_of(row)[2]
+    if not size:
+        return ""
+    claim = registry.claim(row["claim"])
+    try:
+        record = records.load(claim.id, size)
+        return plain(findings.finding(claim, record, paths.FIGURES / size / claim.id))
+    except ClaimError:
+        return ""
+
+
+def _nothing(papers, verdict, words):
+    """A sentence that says of what there is none."""
+    who = f"No claim of {' or '.join(papers)}" if papers else "No claim"
+    what = [f"has the verdict {verdict!r}"] if verdict else []
+    if words:
+        named = " and ".join(map(repr, words))
+        what.append(f"has {named} in its id, title, source or finding")
+    return f"{who} {' and '.join(what) or 'is registered'}."
+
+
+def _entry(claim_id, width, word, star, size):
+    """A claim's line; two where the terminal is too narrow for one."""
+    verdict = Text.assemble((f"{word + star:<19}", COLOURS[word]), f"  {size}")
+    name = f"  {claim_id:<{width}}  "
+    if len(name) + 19 + 2 + max(map(len, rule.SIZES)) <= _columns():
+        lines = [Text.assemble(name, verdict)]
+    else:
+        lines = [Text(name), Text.assemble(" " * 6, verdict)]
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _title(row):
+    return [Text(line, "dim") for line in _wrapped(plain(row["title"]), " " * 6).splitlines()]
+
+
+def verdict_of(row):
+    """(word, star, size) of a row of `records.overview`: the star marks an outdated record."""
+    if row["title"].startswith(PLACEHOLDER):
+        return NOT_WRITTEN, "", ""
+    states = row["sizes"]
     size = best(states)
     if size is None:
         return UNREADABLE if any("error" in state for state in states.values()) else NOT_RUN, "", ""
@@ -129,22 +196,28 @@ def about_paper(paper):
     return heading.partition(":")[0], heading, text
 
 
-def shown(claim_id):
-    """The text of `overparam show`.
+def shown(claim_id, everything=False):
+    """The text of `overparam show`: a screen, or everything.
 
-    What is claimed and found, checks, parameters, figures, and how to run it again.
+    What was found and claimed, checks, parameters, figures, and how to run it again.
     """
     claim = registry.claim(claim_id)
-    states = records.overview([claim_id])[0]["sizes"]
-    size = best(states)
+    (row,) = records.overview([claim_id])
+    size = verdict_of(row)[2]
     record = records.load(claim_id, size) if size else None
-    parts = [
-        _about(claim, states, record),
-        _checks(claim, record) if record else "",
-        _parameters(claim),
-    ]
-    parts += [_files(claim, record), _again(claim, size, record)]
+    about = _about(claim, row, record, everything)
+    if everything:
+        parts = [about, _checks(claim, record) if record else "", _parameters(claim)]
+        parts += [_files(claim, record), _again(claim, size, record)]
+    else:
+        ways_on = _ways_on(claim, size, record)
+        room = SCREEN - len([*about.splitlines(), "", "", *ways_on.splitlines()])
+        parts = [about, _open_checks(claim, record, room) if record else "", ways_on]
     return "\n\n".join(filter(None, parts))
+
+
+def _columns():
+    return shutil.get_terminal_size().columns
 
 
 def _wrapped(text, first="", indent=None):
@@ -152,11 +225,10 @@ def _wrapped(text, first="", indent=None):
 
     Indent: of all but the first line (default: as wide as `first`).
     """
-    width = min(shutil.get_terminal_size().columns, WIDEST)
     rest = " " * len(first) if indent is None else indent
     return textwrap.fill(
         " ".join(text.split()),
-        width,
+        min(_columns(), WIDEST),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
@@ -164,37 +236,80 @@ def _wrapped(text, first="", indent=None):
     )
 
 
-def _about(claim, states, record):
-    lines = [
-        claim.id,
-        _wrapped(about_paper(claim.paper)[1].replace(": ", ", ", 1)),
-        _wrapped(claim.source),
-        "",
-    ]
-    lines += [_wrapped(plain(claim.title)), "", _wrapped(plain(claim.claim), "Claim    ")]
+def fitted(text):
+    """A text whose lines are wrapped between words where the terminal is narrower.
+
+    As it is in a pipe.
+    """
+    width = shutil.get_terminal_size(fallback=(sys.maxsize, 0)).columns
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        wrapped = textwrap.wrap(
+            line.strip(),
+            width,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += wrapped or [""]
+    return "\n".join(lines)
+
+
+def _about(claim, row, record, everything):
+    """Id, title, what was found, verdict, claim, source, when it was frozen and made."""
+    lines = [claim.id, _wrapped(plain(claim.title)), ""]
     if record:
         found = findings.finding(claim, record, paths.FIGURES / record["profile"] / claim.id)
         lines.append(_wrapped(plain(found), "Found    "))
-        lines += [
-            _wrapped(plain(f"{fact}: {text}"), " " * 9)
-            for fact, text in render.facts(claim, record)
-        ]
-        lines.append(_wrapped(render.frozen(claim, record), "Frozen   "))
-        lines.append(_wrapped(_made(record), "Made     "))
+        lines += _facts(claim, record, everything)
+    elif verdict_of(row)[0] == NOT_WRITTEN:
+        lines.append("Found    nothing yet: the claim is not written yet")
     else:
         lines.append("Found    nothing yet: it has not been run")
+    lines.append(_wrapped(plain(claim.claim), "Claim    "))
+    name, heading, _ = about_paper(claim.paper)
+    paper = heading.replace(": ", ", ", 1) if everything else name
+    lines.append(_wrapped(f"{paper}; {claim.source}", "Source   "))
+    if record:
+        lines.append(_wrapped(_frozen(claim, record, everything), "Frozen   "))
+        lines.append(_wrapped(_made(record), "Made     "))
     ran = [
         f"{size} {state['verdict']}{'*' * state['stale']}"
-        for size, state in states.items()
+        for size, state in row["sizes"].items()
         if state["verdict"]
     ]
     lines += [_wrapped(", ".join(ran), "Sizes    ")] if ran else []
     lines += [
         _wrapped(plain(state["error"]), "Error    ")
-        for state in states.values()
+        for state in row["sizes"].values()
         if "error" in state
     ]
     return "\n".join(lines)
+
+
+def _facts(claim, record, everything):
+    """Lines on the verdict, and then on a theorem as printed and its conditions."""
+    facts = dict(render.facts(claim, record))
+    measured = "Where measured" if claim.kind == "theorem" else "Verdict"
+    lines = [_wrapped(plain(facts.pop(measured)), "Verdict  ")]
+    for fact, text in facts.items():
+        said = f"{fact}: {text if everything else _first_sentence(text)}"
+        lines.append(_wrapped(plain(said), " " * 9))
+    return lines
+
+
+def _first_sentence(text):
+    return re.split(r"(?<=[.!?]) +(?=[A-Z$])", text)[0]
+
+
+def _frozen(claim, record, everything):
+    told = render.frozen(claim, record)
+    if everything or not claim.changes:
+        return told
+    times = "once" if len(claim.changes) == 1 else f"{len(claim.changes)} times"
+    return f"{_first_sentence(told)} Changed {times} since."
 
 
 def _made(record):
@@ -214,7 +329,8 @@ def _made(record):
 
 
 def _checks(claim, record):
-    asks, lines = render.sentences(claim), [f"Checks at {record['profile']} size"]
+    """Each check with what became of it and the numbers."""
+    lines = [f"Checks at {record['profile']} size"]
     for row in record["checks"]:
         words = [
             render.outcome(row),
@@ -222,9 +338,32 @@ def _checks(claim, record):
             f"{render.required(row)} required",
         ]
         words += [] if row["paper"] is None else [f"the paper has {render.number(row['paper'])}"]
-        lines.append(_wrapped(plain(asks.get(row["name"], row["name"])), "  "))
+        lines.append(_wrapped(_asked(claim, row), "  "))
         lines.append(_wrapped(plain("; ".join(words)), " " * 6))
     return "\n".join(lines) if record["checks"] else ""
+
+
+def _open_checks(claim, record, room):
+    """The checks that do not hold, each in a sentence with its numbers; those that fail first.
+
+    As many as there is room for, in lines, but at least one.
+    """
+    rows = [row for row in record["checks"] if row["outcome"] != "holds"]
+    rows.sort(key=lambda row: row["outcome"] != "fails")
+    lines = [f"Checks that do not hold, at {record['profile']} size"]
+    for k, row in enumerate(rows):
+        numbers = f"{render.measured(row)} measured, {render.required(row)} required"
+        told = _wrapped(f"{render.outcome(row)}, {numbers}: {_asked(claim, row)}", "  ")
+        told = told.splitlines()
+        if k and len(lines) + len(told) >= room:
+            lines.append(f"  and {len(rows) - k} more")
+            break
+        lines += told
+    return "\n".join(lines) if rows else ""
+
+
+def _asked(claim, row):
+    return plain(render.sentences(claim).get(row["name"], row["name"]))
 
 
 def _parameters(claim):
@@ -260,7 +399,7 @@ def _range(allowed, value):
 
 
 def _files(claim, record):
-    """Where pictures, executed notebook, and records with changed parameters lie."""
+    """Where pictures, the executed notebook, and the user's own runs lie."""
     lines = []
     if record:
         folder = paths.FIGURES / record["profile"] / claim.id
@@ -271,31 +410,59 @@ def _files(claim, record):
             ]
         executed = records.executed(claim.page.id, record["profile"])
         lines += ["Executed notebook", f"  {paths.relative(executed)}"]
-    own = sorted(paths.FIGURES.glob(f"custom/*/{claim.id}/result.json"))
-    lines += (
-        ["Runs with changed parameters", *(f"  {paths.relative(path.parent)}" for path in own)]
-        if own
-        else []
-    )
+    own = _own_runs(claim)
+    lines += ["Your own runs", *own] if own else []
     return "\n".join(lines)
 
 
-def _again(claim, size, record):
-    notebook = claim.page.notebook
-    name = next(
-        name for name in notebook_parameters(notebook) if name not in ("profile", "seed", "device")
-    )
-    lines = ["Run it again", f"  overparam run {claim.id} --profile {size or 'smoke'}"]
+def _own_runs(claim):
+    """Lines with the folders of runs with changed parameters or by hand, the last one last."""
+    own = paths.FIGURES.glob(f"custom/*/{claim.id}/result.json")
+    own = sorted(own, key=lambda path: path.stat().st_mtime)
+    return [f"  {paths.relative(path.parent)}" for path in own]
+
+
+def _ways_on(claim, size, record):
+    """The executed notebook, the parameters, and the commands that run the claim and show more."""
+    again, changed = _commands(claim, size)
+    lines = [_wrapped(", ".join(_names(claim)), "Parameters   ")]
     if record:
-        lines.append(
-            textwrap.fill(
-                f"took {took(record)}", 80, initial_indent="    ", subsequent_indent="    "
-            )
-        )
-    lines.append(
-        f"  overparam run {claim.id} -p {name}=...      with another value: a record of its own"
-    )
-    lines.append(f"  make lab                {paths.relative(notebook)} as a copy to work in")
+        executed = paths.relative(records.executed(claim.page.id, record["profile"]))
+        lines.append(f"Notebook     {executed}")
+    lines += [
+        f"Run again    {again}",
+        f"Change it    {changed}",
+        f"Everything   overparam show {claim.id} --all",
+    ]
+    if own := _own_runs(claim):
+        last = f"the last {MOST_RUNS} of {len(own)}" if len(own) > MOST_RUNS else "all"
+        lines += [f"Your own runs ({last})", *own[-MOST_RUNS:]]
+    return "\n".join(lines)
+
+
+def _names(claim):
+    """The parameters that can be changed."""
+    return [name for name in notebook_parameters(claim.page.notebook) if name != "profile"]
+
+
+def _commands(claim, size):
+    """The commands that run a claim again, and with another value of a parameter."""
+    names = _names(claim)
+    sizes = [name for name in names if name not in ("seed", "n_seeds", "device")]
+    name = (sizes or names)[0]
+    return [
+        f"overparam run {claim.id} --profile {size or 'smoke'}",
+        f"overparam run {claim.id} -p {name}=...",
+    ]
+
+
+def _again(claim, size, record):
+    again, changed = _commands(claim, size)
+    lines = ["Run it again", f"  {again}"]
+    lines += [_wrapped(f"took {took(record)}", " " * 4)] if record else []
+    lines += ["Run it with another value, which gives a record of its own", f"  {changed}"]
+    notebook = paths.relative(claim.page.notebook)
+    lines += [_wrapped(f"Work in a copy of {notebook}"), "  make lab"]
     return "\n".join(lines)
 
 

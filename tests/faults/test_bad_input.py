@@ -27,7 +27,8 @@ from toys import complains
         (["figures", "--profile", "huge"], ["unknown profile 'huge'"]),
         (["figures", "--claim", "toy2020-find"], ["unknown claim"]),
         (["show", "toy2020-find"], ["did you mean toy2020-fine"]),
-        (["list", "--paper", "toy202"], ["unknown paper 'toy202'; did you mean toy2020?"]),
+        (["list", "--paper", "tyo2020"], ["unknown paper 'tyo2020'; did you mean toy2020?"]),
+        (["list", "fine", "--json"], ["words, --paper and --verdict", "not with --profile"]),
         (["list", "--verdict", "disproved"], ["unknown verdict 'disproved'", "not reproduced"]),
         (["data", "fetch", "mnits"], ["mnits"]),
     ],
@@ -35,6 +36,32 @@ from toys import complains
 def test_words_that_make_no_sense(project, words, expected):
     assert complains(project.run(*words), *expected)
     assert not project.figures.exists()
+
+
+def test_a_word_of_a_comment_names_its_parameter(project):
+    notebook = project.file("toy2020-fine", ".ipynb")
+    text = notebook.read_text()
+    described = text.replace("width = 5", "width = 5  # neurons; the paper: 10")
+    described = described.replace("sizes = [1, 2]", "sizes = [1, 2]  # neurons of others")
+    assert described.count("neurons") == 2
+    notebook.write_text(described)
+    meant = "did you mean width (neurons) or sizes (neurons of others)?"
+    outcome = project.run("run", "toy2020-fine", "-p", "neuron=3")
+    assert complains(outcome, f"unknown parameter 'neuron'; {meant} there are profile, seed")
+    outcome = project.run("run", "toy2020-fine", "-p", "paper=3")
+    assert complains(outcome, "unknown parameter 'paper'; there are")
+    outcome = project.run("run", "toy2020-fine", "-p", "number_of_sizes=3")
+    assert complains(outcome, "unknown parameter 'number_of_sizes'; ")
+    assert not project.figures.exists()
+
+
+def test_a_search_without_a_result_says_so(project):
+    code, out, err = project.run("list", "depth", "--paper", "toy")
+    assert (code, out) == (
+        0,
+        "No claim of toy2020 has 'depth' in its id, title, source or finding.\n",
+    )
+    assert "error" not in err
 
 
 def test_figures_that_cannot_be_written(project):

@@ -5,6 +5,8 @@ Said by name or without effect, never a crash, and the next run heals.
 
 import json
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -91,6 +93,36 @@ def test_damaged_outputs(here, monkeypatch):
     assert json.loads(result.read_text())["verdict"] == "reproduced"
     assert not records.stale(CLAIM, "smoke")
     a_kill_before_the_record_is_in_place_leaves_an_outdated_one(here, monkeypatch)
+
+
+def test_a_notebook_that_is_run_where_it_lies_damages_nothing(here):
+    page = here.file(CLAIM, ".ipynb")
+    notebook = json.loads(page.read_text())
+    prose = {"cell_type": "markdown", "id": "prose", "metadata": {}, "source": "# A toy"}
+    page.write_text(json.dumps({**notebook, "cells": [prose, *notebook["cells"]]}))
+    assert here.run("figures")[0] == 0
+    before = here.folder(CLAIM)
+    path = here.figures / "smoke" / CLAIM / "notebook.ipynb"
+    by_hand = [sys.executable, "-m", "jupyter", "nbconvert", "--execute", "--inplace"]
+    for notebook in (path, page):
+        done = subprocess.run(
+            [*by_hand, "--to", "notebook", str(notebook)],
+            env=here.environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    assert here.record(CLAIM, "custom/smoke,by-hand")
+    after = here.folder(CLAIM)
+    assert after.pop("notebook.ipynb") != before.pop("notebook.ipynb")
+    assert after == before
+    code, out, err = here.run("list")
+    assert (code, "is not what its run wrote" in err) == (0, False)
+    assert f"{CLAIM}  reproduced" in out
+    assert f"{path} was run by hand and saved" in err
+    assert "1 of 1 notebooks are up to date" in here.run("figures")[1]
+    assert here.run("run", CLAIM)[0] == 0
+    assert here.run("list")[2].count("was run by hand") == 0
 
 
 def a_kill_before_the_record_is_in_place_leaves_an_outdated_one(here, monkeypatch):

@@ -113,6 +113,5 @@ class Toy:
 @pytest.fixture
 def toy(tmp_path, monkeypatch, figures):
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.delenv("OVERPARAM_RUN", raising=False)
     yield Toy(tmp_path, figures)
     registry.registry.cache_clear()

@@ -1,5 +1,6 @@
 """The page's side of a claim: parameters, what is measured and kept, the verdict, atomic output."""
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import torch
 from scipy import stats
 
 from ledger import claim as claims
-from ledger import records, render, run
+from ledger import records, registry, render, run
 from ledger.claim import Claim
 from ledger.errors import ClaimError
 from overparam.errors import MemoryExceeded, ParameterError
@@ -80,15 +81,16 @@ def test_a_changed_parameter_never_overwrites_a_reference_and_is_shown_beside_it
     assert not (figures / "smoke").exists()
     out = capsys.readouterr().out
     assert "HOLDS, WITH CHANGED PARAMETERS" in out
-    assert (
-        "Changed: n: 5 -> 6, rate: 0.5 -> 0.25 (no record at smoke size is here to compare with)"
-        in out
-    )
+    assert "Changed: n: 5 -> 6, rate: 0.5 -> 0.25\n" in out
+    missing = "Reference: there is none here yet; `overparam run toy2020-lem1 --profile smoke`"
+    assert missing in out
     toy.measured().report()
     before = toy.record()
     assert "CHANGED" not in capsys.readouterr().out
     toy.measured(0.75, n=6, rate=0.25).report()
-    assert re.search(r"value +0.75 +at most 1 +holds  \(reference 0.5\)", capsys.readouterr().out)
+    out = capsys.readouterr().out
+    assert re.search(r"value +0.75 +at most 1 +holds  \(reference 0.5\)", out)
+    assert "Reference: the record at smoke size.\n" in out
     record = toy.record("custom/smoke,n=6,rate=0.25")
     shown = render.markdown(toy.claim, record).splitlines()
     assert "| check | measured | reference | required | outcome |" in shown
@@ -97,6 +99,65 @@ def test_a_changed_parameter_never_overwrites_a_reference_and_is_shown_beside_it
     assert record["checks"][0]["reference"] == 0.5
     assert toy.record() == before
     assert toy.open(kind="b", sizes=[7] * 50).folder.parent.name.startswith("smoke,")
+
+
+def changed(toy, capsys, **changes):
+    """The report of a run with a changed parameter."""
+    capsys.readouterr()
+    toy.measured(0.75, n=6, **changes).report()
+    return capsys.readouterr().out
+
+
+def store(toy, text):
+    """Put a report into the stored outputs of the notebook."""
+    notebook = json.loads((toy.folder / "lem1.ipynb").read_text())
+    shown = {"output_type": "display_data", "data": {"text/plain": text}}
+    shown["metadata"] = {"ledger": {"report": toy.id}}
+    notebook["cells"][-1]["outputs"] = [shown]
+    (toy.folder / "lem1.ipynb").write_text(json.dumps(notebook))
+
+
+def test_without_a_present_record_a_smoke_run_is_compared_with_the_stored_outputs(toy, capsys):
+    toy.measured(SAMPLE).report()  # a record of no run, so that it is not of the present sources
+    report = capsys.readouterr().out
+    assert "value  0.90 ± 0.99" in report
+    store(toy, report)
+    out = changed(toy, capsys)
+    assert "Reference: the outputs that are stored in notebooks/toy2020/lem1.ipynb.\n" in out
+    assert "(reference 0.9)" in out
+    store(toy, changed(toy, capsys))  # of somebody who has changed a parameter
+    other = "Reference: the record at smoke size, which other code, checks or parameters made.\n"
+    assert other in changed(toy, capsys)
+    toy.register(f"{toy.registered}\n[sizes.smoke]\nrate = 0.25\n")
+    store(toy, report)  # of other parameters than those of the size
+    assert other in changed(toy, capsys)
+
+
+def test_a_larger_run_is_compared_with_an_outdated_record_and_says_so(toy, capsys, monkeypatch):
+    with monkeypatch.context() as patched:
+        toy.run(patched, size="laptop")
+    assert "Reference: the record at laptop size.\n" in changed(toy, capsys, profile="laptop")
+    toy.register(toy.registered.replace('"<= 1"', '"<= 2"'))
+    out = changed(toy, capsys, profile="laptop")
+    assert "at laptop size, which other code, checks or parameters made.\n" in out
+    assert out.count("(reference 0.5") == 2
+
+
+def test_a_reference_that_was_not_tested_has_none_of_the_checks(toy, capsys, monkeypatch):
+    told = run.Run(fingerprint=records.fingerprint(toy.id, "smoke"))
+    monkeypatch.setenv(*told.variables().popitem())
+    claim = toy.open()
+    claim.require(False, "the net diverged")
+    claim.report()
+    out = changed(toy, capsys)
+    assert "Reference: the record at smoke size, which has none of these checks.\n" in out
+
+
+def test_every_notebook_has_stored_what_a_changed_smoke_run_is_compared_with(figures):
+    for claim in registry.registry().values():
+        asked = {check.name for check in claim.asked("smoke")}
+        values, source = records.reference(claim.id, "smoke", figures)
+        assert set(values) >= asked, f"{claim.id}: {source}"
 
 
 def test_parameters_are_literals_of_their_type_and_range_and_all_of_them_are_set(toy):
@@ -134,6 +195,18 @@ def test_checks_are_registered_given_once_and_complete(toy, figures):
     claim.check("large", 9)  # of another size, and left out
     claim.report()
     assert [row["name"] for row in toy.record()["checks"]] == ["value"]
+
+
+def test_what_no_run_with_changed_parameters_measures_is_not_tested_and_said(toy):
+    claim = toy.open(n=6)
+    claim.check("value", [])
+    claim.metric("other", [])
+    claim.report()
+    record = toy.record("custom/smoke,n=6")
+    assert (record["verdict"], record["checks"], record["metrics"]) == ("not tested", [], {})
+    assert record["unmet"] == ["no run with these parameters measures value"]
+    with pytest.raises(ClaimError, match="the sample is empty"):
+        toy.open().check("value", [])
 
 
 def test_of_a_sample_the_registered_statistic_is_judged_and_may_be_undecided(toy, capsys):

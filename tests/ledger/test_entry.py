@@ -1,5 +1,6 @@
 """The command `overparam` where it cannot run: one line that says what is missing."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,15 +27,61 @@ def test_without_the_extra_it_says_what_to_install(package):
     ]
 
 
-def test_without_a_checkout_it_says_where_the_claims_are(tmp_path):
-    """As of `pip install .`, which installs the packages and no notebooks."""
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of an installed copy of the packages, as of `pip install .`: no notebooks."""
     lib = Path(ledger.__file__).resolve().parents[1]
-    installed = tmp_path / "python" / "site-packages"
-    shutil.copytree(lib, installed)
-    code = f"import sys; sys.path.insert(0, {str(installed)!r}); "
-    code += "sys.argv = ['overparam', 'list']; from ledger.entry import main; main()"
-    done = ran(code, cwd=tmp_path)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "checkout" in done.stderr
-    assert "pip install" in done.stderr
+    folder = tmp_path_factory.mktemp("python") / "lib" / "python3.11" / "site-packages"
+    shutil.copytree(lib, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def refused(program, installed, here):
+    """Whether a program of an installed copy ends with code 2 and one line, and writes nothing."""
+    tops = (installed.parents[2], here)
+    before = [sorted(top.rglob("*")) for top in tops]
+    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=here,
+        env=environment,
+    )
+    (line,) = done.stderr.splitlines()
+    assert "checkout" in line
+    assert "pip install" in line
+    assert [sorted(top.rglob("*")) for top in tops] == before
+    return (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "list",
+        "list --json",
+        "show arora2019-fig1-spectrum",
+        "run arora2019-fig1-spectrum",
+        "figures",
+        "lab",
+        "new toy2022-thm1",
+        "outputs",
+        "refresh",
+        "freeze arora2019",
+        "site",
+        "diff HEAD",
+        "data list",
+        "--help",
+        "",
+    ],
+)
+def test_without_a_checkout_every_command_says_so_and_writes_nothing(installed, tmp_path, words):
+    code = f"import sys; sys.argv = ['overparam', *{words.split()}]; "
+    code += "from ledger.entry import main; main()"
+    assert refused(["-c", code], installed, tmp_path)
+
+
+@pytest.mark.parametrize("words", ["list", "figures", "new toy2022-thm1"])
+def test_the_module_of_the_make_targets_says_so_as_well(installed, tmp_path, words):
+    assert refused(["-m", "ledger.cli", *words.split()], installed, tmp_path)

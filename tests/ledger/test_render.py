@@ -113,6 +113,17 @@ def test_a_measured_value_is_not_shown_as_the_bound_that_it_differs_from(
     assert render.measured({"value": value, "interval": interval, "holds": holds}) == words
 
 
+def test_values_are_read_from_a_report_with_the_digits_that_it_shows(toy, capsys):
+    shown = {0.123456: 0.123, 12345.678: 12300, -1.5e-9: -1.5e-9, 1e-16: 0, float("nan"): None}
+    for value, read in shown.items():
+        toy.measured(value, profile="laptop", n=20).report()
+        text = capsys.readouterr().out
+        assert render.values_in(toy.claim, text) == {"value": read, "large": read}
+    toy.measured([-1.1, -1.2, -1.3]).report()
+    assert render.values_in(toy.claim, capsys.readouterr().out) == {"value": -1.2}
+    assert render.values_in(toy.claim, "no report") == {}
+
+
 def test_conditions_are_met_or_missed_by_a_factor():
     said = {
         0.5: "Met.",

@@ -61,6 +61,15 @@ def test_a_kernel_names_the_row_that_is_no_number_or_zero(name):
     assert KERNELS[name](x).isfinite().all()
 
 
+def test_kernels_between_two_sets_and_of_near_inputs_name_the_zero_row():
+    x = torch.eye(3, dtype=torch.float64)
+    zero = x.clone()
+    zero[1] = 0
+    refused(lambda: kernels.relu_cross_gram(zero, x), "row 1 of x is zero")
+    refused(lambda: kernels.relu_cross_gram(x, zero), "row 1 of x is zero")
+    refused(lambda: near_parallel.stable_relu_gram(zero), "row 1 of x is zero")
+
+
 def test_a_prediction_refuses_what_is_no_number():
     gram, cross, y = torch.eye(2), torch.ones(1, 2), torch.ones(2)
     refused(lambda: kernels.kernel_predict(gram, cross, y * NAN), "y", "NaN")

@@ -1,5 +1,7 @@
 """The README of the library: its code gives what it says, its table names what there is."""
 
+import ast
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -11,28 +13,117 @@ import torch
 import overparam
 from overparam import data, settings
 from overparam.errors import DataUnavailable
+from overparam.models.deep_relu import ReLUNet
+from overparam.models.gated import GatedRuns
+from overparam.models.leaky import LeakyMLP
+from overparam.models.residual import ResidualRuns
+from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory.perturbation import attacks
+from overparam.training import SquaredLoss
 
 LIBRARY = Path(overparam.__file__).resolve().parents[1]
 TEXT = (LIBRARY / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_code_runs_and_gives_what_it_says(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    names = {}
-    exec(code, names)
-    kernel, loss = names["kernel"], names["history"].loss
+TASKS = {
+    task.partition("\n")[0]: re.findall(r"```python\n(.*?)```", task, re.DOTALL)
+    for task in TEXT.split("\n## ")[1:]
+}
+
+
+def ran(task, block=0, **names):
+    """The names that a task's code makes, alone but for those that are given."""
+    exec(TASKS[task][block], names)
+    return names
+
+
+def test_each_task_takes_five_lines():
+    assert [*TASKS] == [
+        "Load data",
+        "Compute a kernel",
+        "Train a net",
+        "Evaluate a bound",
+        "Attack a net",
+    ]
+    for code in itertools.chain(*TASKS.values()):
+        statements = [
+            node
+            for node in ast.parse(code).body
+            if not isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        assert len(statements) <= 5
+        assert len(code.partition("\n\n")[2].splitlines()) == len(statements)
+
+
+def test_loading_data_gives_what_it_says(capsys):
+    made = ran("Load data")
+    assert made["found"]["sphere"] == "synthetic"
+    assert (made["x"].shape, made["y"].shape) == ((100, 10), (100,))
+    assert set(made["y"].tolist()) == {1.0, -1.0}
+    torch.testing.assert_close(made["x"].norm(dim=1), torch.ones(100).double())
+    (said,) = re.findall(r"# (DataSet.*)", TASKS["Load data"][0])
+    assert capsys.readouterr().out == f"{said}\n"
+
+
+def test_a_kernel_is_what_it_says():
+    made = ran("Compute a kernel")
+    kernel = made["kernel"]
     assert kernel.shape == (100, 100)
     torch.testing.assert_close(kernel.diagonal(), torch.full((100,), 5.0).double())  # L |x|^2
-    assert bool((torch.linalg.eigvalsh(kernel) > 0).all())
+    values = torch.linalg.eigvalsh(kernel)
+    assert (values > 0).all()
+    assert made["smallest"] == pytest.approx(values[0].item())
+    assert made["largest"] == pytest.approx(values[-1].item())
+
+
+def test_a_training_and_its_figure_are_what_they_say(capsys):
+    made = ran("Train a net")
+    loss = made["history"].loss
+    assert loss.shape == (3, 501)
     assert bool((loss[:, -1] < 0.05 * loss[:, 0]).all())
-    printed = capsys.readouterr().out.splitlines()
-    eta, width, ratio = (float(line.rpartition(" ")[2]) for line in printed)
-    lam0 = names["lam0"]
-    assert eta == lam0 / 100**2
-    assert width == 100**6 / (lam0**4 * 0.1**3)
-    assert ratio == 1 - 2 * 1e-6 * names["delta"] * 2000 / 100  # c(-1) = 2
-    assert names["axes"][0, 0].get_yscale() == "log"
-    plt.close(names["fig"])
+    assert capsys.readouterr().out == f"{loss[:, [0, -1]]}\n"
+    (forms,) = re.findall(r"# or (.*): the papers", TASKS["Train a net"][0])
+    for form in re.findall(r'"(\w+)"', forms):
+        assert SquaredLoss(torch.ones(2), form).form == form
+    drawn = ran("Train a net", 1, history=made["history"])
+    assert drawn["axes"][0, 0].get_yscale() == "log"
+    plt.close(drawn["fig"])
+
+
+def test_bounds_are_those_of_the_theorems():
+    made = ran("Evaluate a bound")
+    lam0, delta = made["lam0"], made["delta"]
+    assert made["eta"] == lam0 / 100**2
+    assert made["width"] == 100**6 / (lam0**4 * 0.1**3)
+    assert made["ratio"] == 1 - 2 * 1e-6 * delta * 2000 / 100  # c(-1) = 2
+
+
+def test_an_attack_changes_more_than_chance_within_its_radii():
+    made = ran("Attack a net")
+    attacked, by_chance, radii = made["attacked"], made["by_chance"], made["radii"]
+    assert attacked.shape == (2, 20, 3)
+    assert (attacked.mean((1, 2)) > 5 * by_chance.mean((1, 2))).all()
+    norms = attacks.flip_all(made["start"], radii).norms()
+    assert (norms.amax(1) <= 1.0001 * torch.tensor(radii)).all()
+
+
+def test_the_rules_on_seeds_and_precision_are_kept():
+    assert TwoLayerReLU(3, 8, 1.0, seeds=[0]).runs == 1
+    precision = {
+        torch.float32: [
+            TwoLayerReLU(3, 8, 1.0, seeds=[0]).dtype,
+            LeakyMLP(3, 8, 1, 1, alphas=[0.5], seeds=[0]).dtype,
+        ],
+        torch.float64: [
+            ReLUNet(3, 8, 1, 1, seed=0).B.dtype,
+            ResidualRuns(3, 8, 2, 0.5, seeds=[0]).dtype,
+        ],
+    }
+    for expected, found in precision.items():
+        assert set(found) == {expected}
+    for dtype in precision:
+        run = GatedRuns("grelu", 3, 8, 1, seeds=[0]).descent(torch.eye(3, dtype=dtype), 0)
+        assert run.forward().dtype == dtype
 
 
 def test_the_table_names_what_there_is():

@@ -1,6 +1,6 @@
 """Gram matrices and neural tangent kernels of infinitely wide nets, in closed form and float64.
 
-Those of finite width are in `finite_kernels`.
+Those of finite width are in `finite_width_kernels`.
 """
 
 import math
