@@ -67,15 +67,16 @@ def counted(found):
     independent = sum(paper.independent for paper in found)
     grave = [fault for paper in found for fault in paper.faults if fault.grave]
     changed = {(fault.paper, name) for fault in grave for name in fault.changes}
-    certified = sum(bool(fault.certificate) for fault in grave)
+    without = sum(not fault.certificate for fault in grave)
+    certified = f"All but {without} have" if without else "Each has"
     return (
         f"We list {_several(len(rows), 'mistaken place')}, which go back to "
         f"{_several(independent, 'independent mistake')}. A mistake matters if it changes a stated "
         "result, leaves one without a proof, or is refuted by a counterexample. There "
         f"{'is' if len(grave) == 1 else 'are'} {_several(len(grave), 'such mistake')}, by which "
-        f"{_several(len(changed), 'statement')} must change. Of these mistakes, {certified} "
-        f"{'has' if certified == 1 else 'have'} a certificate. It is a derivation that a reader "
-        "can check with the paper, and a test that would fail if the mistake were ours."
+        f"{_several(len(changed), 'statement')} must change. {certified} a certificate, which is "
+        "a derivation that a reader can check with the paper, and a test that would fail if the "
+        "mistake were ours. The gravest comes first."
     )
 
 
