@@ -25,7 +25,7 @@ from ledger.parameters import notebook_parameters
 from ledger.run import Run
 from overparam.errors import OverparamError
 
-SECONDS = 120  # a run that takes longer is ended: it has not broken
+SECONDS = 60  # a run that takes longer is ended: it has not broken
 ENDED, SLOW, REFUSED, TOLD, BROKE = "ended", "slow", "refused", "told", "broke"
 FIXED = ("profile", "device", "dtype")  # what no draw changes
 ASSIGNMENT = re.compile(r"`(\w+) = ([^`]+)`")
