@@ -55,7 +55,7 @@ def listing(rows, papers=(), verdict=None, words=()):
     """Lines of rich's Text.
 
     Under each paper its claims, each with the verdict that counts and the size it is of. With the
-    titles of the claims where the terminal is wide or words are searched.
+    titles of the claims where the terminal is wide, or some claims are chosen.
 
     rows: of `records.overview`; papers, verdict, words: only these. Raises ParameterError for names
     that there are not.
@@ -74,7 +74,7 @@ def listing(rows, papers=(), verdict=None, words=()):
     ]
     if not chosen:
         return [Text(_wrapped(_nothing(papers, verdict, words)))]
-    titled = bool(words) or _columns() >= TITLES
+    titled = bool(words or papers or verdict) or _columns() >= TITLES
     width = max(len(row["claim"]) for row in chosen)
     lines = []
     for paper in dict.fromkeys(papers or known):

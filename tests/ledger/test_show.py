@@ -101,21 +101,31 @@ def test_a_claim_with_the_title_of_the_template_is_not_written_yet():
 
 def test_a_terminal_too_narrow_for_a_line_has_two(terminal):
     terminal(30)
-    assert listed(["toy2020"])[-4:] == [
+    assert listed(["toy2020"])[-6:] == [
         "  toy2020-c",
         "      not tested*          smoke",
+        "      A toy",
         "  toy2020-d",
         "      fails*               laptop",
+        "      A toy",
     ]
 
 
 def test_a_list_can_be_of_one_paper_and_of_one_verdict():
-    assert listed(["toy2021"])[1:] == ["  toy2021-a  not run", "  toy2021-b  unreadable"]
+    """The titles of the few that are chosen stand there, however narrow the terminal is."""
+    assert listed(["toy2021"])[1:] == [
+        "  toy2021-a  not run",
+        "      A toy",
+        "  toy2021-b  unreadable",
+        "      A toy",
+    ]
     assert [line.split()[0] for line in listed((), "not") if line] == [
         "toy2020:",
         "toy2020-c",
+        "A",
         "toy2021:",
         "toy2021-a",
+        "A",
     ]
     assert listed((), "part") == ["No claim has the verdict 'part'."]
     with pytest.raises(ParameterError, match="did you mean toy202"):
