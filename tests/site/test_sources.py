@@ -259,7 +259,7 @@ def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     assert shown == f"{findings.measured(row)} | {verdict} | [here](/claims/{CLAIM}) | {checks}"
     assert quotes.fill("x.md", f'{{{{ value("{CLAIM}", "any", "desk") }}}}', given) == show.NOT_RUN
     picture = f'{{{{ picture("{CLAIM}", "loss", "words", panel=1) }}}}'
-    assert f'src="../panels/{CLAIM}/loss-1.png"' in quotes.fill("papers/x.md", picture, home)
+    assert f'src="../records/laptop/{CLAIM}/loss.png"' in quotes.fill("papers/x.md", picture, home)
     for wrong in (
         'value("arora2019-none", "a")',
         f'value("{CLAIM}", "none")',

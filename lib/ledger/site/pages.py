@@ -73,7 +73,9 @@ def claim_page(env, entry, version, paper):
     head, foot = (
         raw(env.get_template(f"claim_{part}.html").render(context)) for part in ("head", "foot")
     )
-    told = _told(claim, version, paper)
+    told = " ".join(
+        plain(f"{version.verdict.capitalize()} at {version.size} size: {claim.title}").split()
+    )
     head = (
         f"```{{title}} {told}\n```\n\n# {with_formulas(claim.title)}\n\n{head}\n\n## The notebook"
     )
@@ -88,15 +90,6 @@ def claim_page(env, entry, version, paper):
     )
     cells = [_markdown("head", head), *cells, _markdown("foot", foot)]
     return _page(notebook, cells, {} if version is entry.best else {"orphan": True})
-
-
-def _told(claim, version, paper):
-    """The title of a claim's page in a browser and among the results of a search."""
-    place = claim.source.partition(";")[0]
-    place = re.sub(r"\bFig(s?)\. ", r"Figure\1 ", place)
-    where = paper[0] if claim.kind == "ours" else f"{paper[0]}, {place}"
-    verdict = f"{version.verdict} at {version.size} size"
-    return " ".join(plain(f"{where}: {claim.title} ({verdict})").split())
 
 
 def _target(found, paper):
