@@ -20,7 +20,7 @@ from changes import BROKE, ENDED, REFUSED, SLOW, TOLD
 PAGES = changes.pages()
 TRIES = [(name, change) for name in sorted(PAGES) for change in changes.suggested(PAGES[name])]
 GENERATOR = random.Random(int(os.environ.get("OVERPARAM_CHANGES_SEED", 0)))
-COUNT = int(os.environ.get("OVERPARAM_CHANGES", 10))
+COUNT = int(os.environ.get("OVERPARAM_CHANGES", 20))
 NAMES = [GENERATOR.choice(sorted(PAGES)) for _ in range(COUNT)]
 DRAWS = [(name, changes.drawn(PAGES[name], GENERATOR)) for name in NAMES]
 
