@@ -4,6 +4,7 @@ executed or fetched.
 
 import html
 import re
+from pathlib import Path
 
 project = "overparam"
 author = "The overparam authors"
@@ -19,6 +20,7 @@ html_favicon = "static/favicon.svg"
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
@@ -41,7 +43,21 @@ html_theme_options = {
 smartquotes = False  # y' H^-1 y is a formula
 
 # safe: formulas of notebooks are data as well, and could be links to scripts
-mathjax4_config = {"chtml": {"scale": 0.92}, "loader": {"load": ["ui/safe"]}}
+mathjax4_config = {
+    "chtml": {"scale": 0.92},
+    "tex": {"packages": {"[+]": ["ams", "boldsymbol"]}},
+    "loader": {
+        "load": [  # parts: the builds that have them all weigh twice as much
+            "core",
+            "input/tex-base",
+            "[tex]/ams",
+            "[tex]/boldsymbol",
+            "output/chtml",
+            "a11y/assistive-mml",
+            "ui/safe",
+        ]
+    },
+}
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"  # formulas of what a notebook says, too
 nb_merge_streams = True
@@ -72,10 +88,12 @@ def setup(app):
     """
     extension = app.extensions["sphinx-mathjax-offline"]
     extension.parallel_read_safe = extension.parallel_write_safe = True
+    app.config.mathjax_path = "mathjax/startup.js"
     app.set_html_assets_policy(
         "always"
     )  # formulas in titles of neighbours and in tables are not found by Sphinx
     app.connect("html-page-context", escape_title, priority=900)  # after the theme's own
+    app.connect("html-collect-pages", search_best_only)
     app.connect("autodoc-process-docstring", plain_text)
 
 
@@ -83,6 +101,16 @@ def escape_title(app, page, template, context, doctree):
     """The theme puts the title, as text, into the HTML of what is printed."""
     if "pagetitle" in context:
         context["pagetitle"] = html.escape(context["pagetitle"])
+
+
+def search_best_only(app):
+    """One result for a claim: its pages at other sizes, in no list of pages, are not searched."""
+    others = [name for name, about in app.env.metadata.items() if "orphan" in about]
+    indexer = app.builder.indexer
+    indexer.prune(app.env.all_docs.keys() - set(others))
+    for name in [name for name in indexer._all_titles if name.startswith("claims/")]:
+        indexer._all_titles[name] = []  # headings would be results of their own
+    return []
 
 
 def plain_text(app, what, name, obj, options, lines):

@@ -135,7 +135,7 @@ def _errata(loaded):
         found = errata.load(paper)
         head = f"# {name}: the mistakes that we found\n\n{ERRATA.format(paper=paper)}\n\n"
         head += f"Text read: {found.version}.\n\n"
-        made[folder / f"{paper}.md"] = head + mistakes.text([found], "##", links, names)
+        made[folder / f"{paper}.md"] = head + mistakes.chapter(found, links)
         index.append(f"- [{name}]({paper}.md)")
     written = (paths.SITE / "corrected.md").read_text(encoding="utf-8").strip()
     parts = [written, "Errata of each paper:", "\n".join(index)]

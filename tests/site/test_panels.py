@@ -1,10 +1,9 @@
 """A panel of a figure, alone: in a thumbnail, and as a part of the whole picture on a page."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
 from ledger.site import build
 from ledger.site.quotes import Quotes
@@ -42,17 +41,22 @@ def test_a_thumbnail_is_the_first_panel_or_the_whole_where_no_panel_is_known(ver
 
 
 @pytest.mark.parametrize(
-    ("panel", "box"), [(1, LEFT), (2, RIGHT), (3, (0, 0, 400, 200)), (None, (0, 0, 400, 200))]
+    ("panel", "colour", "box"), [(1, "red", LEFT), (2, "blue", RIGHT), (3, None, (0, 0, 400, 200))]
 )  # a third panel there is not
-def test_a_page_shows_just_the_panel(version, panel, box):
+def test_a_page_shows_just_the_panel(version, tmp_path, panel, colour, box):
     entry = Entry(SimpleNamespace(id="toy2020-a"), {"laptop": version}, version)
     shown = Quotes([entry]).picture("toy2020-a", "two", "two squares", panel=panel)
-    across, down = map(int, re.search(r"aspect-ratio: (\d+) / (\d+)", shown).groups())
-    width, left, top = (
-        float(re.search(rf"{name}: (-?[\d.]+)%", shown)[1]) for name in ("width", "left", "top")
-    )
-    assert (across, down) == (box[2] - box[0], box[3] - box[1])
-    assert width / 100 * across == pytest.approx(400, rel=1e-4)
-    assert (-left / 100 * across, -top / 100 * down) == pytest.approx(box[:2], rel=1e-4)
-    assert 'alt="two squares"' in shown
-    assert 'src="records/laptop/toy2020-a/two.png"' in shown
+    source = f"panels/toy2020-a/two-{panel}.png"
+    assert f'src="{source}" alt="two squares"' in shown
+    build._panels(tmp_path / "panels", shown, [entry])
+    found, size = colours(tmp_path / source)
+    assert size == (box[2] - box[0], box[3] - box[1])
+    if colour:
+        assert found == {ImageColor.getrgb(colour)}
+
+
+def test_a_page_shows_the_whole_figure_where_no_panel_is_named(version):
+    entry = Entry(SimpleNamespace(id="toy2020-a"), {"laptop": version}, version)
+    shown = Quotes([entry], "../").picture("toy2020-a", "two", "two squares")
+    assert 'src="../records/laptop/toy2020-a/two.png" alt="two squares"' in shown
+    assert 'width="400" height="200"' in shown

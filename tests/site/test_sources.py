@@ -259,7 +259,7 @@ def test_a_text_quotes_its_records_and_nothing_else(copied, figures):
     assert shown == f"{findings.measured(row)} | {verdict} | [here](/claims/{CLAIM}) | {checks}"
     assert quotes.fill("x.md", f'{{{{ value("{CLAIM}", "any", "desk") }}}}', given) == show.NOT_RUN
     picture = f'{{{{ picture("{CLAIM}", "loss", "words", panel=1) }}}}'
-    assert f'src="../records/laptop/{CLAIM}/loss.png"' in quotes.fill("papers/x.md", picture, home)
+    assert f'src="../panels/{CLAIM}/loss-1.png"' in quotes.fill("papers/x.md", picture, home)
     for wrong in (
         'value("arora2019-none", "a")',
         f'value("{CLAIM}", "none")',
@@ -298,16 +298,26 @@ def test_the_counts_of_a_paper_tell_its_kinds_apart():
         assert re.search(rf"\b{count} {one if count == 1 else many} \(", words)
 
 
-def test_every_mistake_and_every_place_stands_once_on_the_page_of_errata():
-    found = [errata.load(paper) for paper in errata.papers()]
-    names = dict.fromkeys(errata.papers(), "A")
-    links = mistakes.OnSite(records.load(paths.ROOT / "figures"))
-    text = mistakes.text(found, "##", links, names)
-    for fault in [fault for paper in found for fault in paper.faults if fault.certificate]:
+@pytest.mark.parametrize("paper", errata.papers())
+def test_every_mistake_and_every_place_stands_once_on_its_papers_page_of_errata(paper):
+    found = errata.load(paper)
+    text = mistakes.chapter(found, mistakes.OnSite(records.load(paths.ROOT / "figures")))
+    for fault in [fault for fault in found.faults if fault.certificate]:
         assert text.count(f"\n({fault.anchor})=\n") == 1
         assert text.count(f"\n## {fault.title}\n") == 1
     rows = [line for line in text.splitlines() if line.startswith("| **")]
-    assert len(rows) == sum(len(paper.errata) for paper in found)
+    assert len(rows) == len(found.errata)
     assert all(len(re.split(r"(?<!\\)\|", row)) == 6 for row in rows)
-    remarks = sum(len(paper.remarks) for paper in found)
-    assert len(re.findall(r"^- \*\*", text, re.MULTILINE)) == remarks
+    assert len(re.findall(r"^- \*\*", text, re.MULTILINE)) == len(found.remarks)
+
+
+def test_the_index_of_errata_leads_to_every_grave_mistake_once_and_the_gravest_first():
+    found = [errata.load(paper) for paper in errata.papers()]
+    names = dict.fromkeys(errata.papers(), "A")
+    text = mistakes.index(found, mistakes.OnSite(records.load(paths.ROOT / "figures")), names)
+    grave = [fault for paper in found for fault in paper.faults if fault.grave]
+    order = list(errata.SEVERITIES)
+    shown = re.findall(r"\(project:#([\w.-]+)\)", text)
+    assert sorted(shown) == sorted(fault.anchor for fault in grave)
+    severities = {fault.anchor: order.index(fault.severity) for fault in grave}
+    assert [severities[anchor] for anchor in shown] == sorted(severities.values())

@@ -1,6 +1,7 @@
 """Writes the sources of the site and hands them to Sphinx."""
 
 import fcntl
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from PIL import Image
 from .. import errata, paths
 from ..errors import RunFailed
 from . import mistakes, pages, quotes, records
+from .lean import lean
 
 THUMBNAIL = 400  # pixels across: twice the width on the page, for screens with fine pixels
 
@@ -46,6 +48,7 @@ def build(target=None, figures=None, jobs=2):
         if done.returncode:
             lines = "\n".join(done.stderr.strip().splitlines()[-20:])
             raise RunFailed(f"the site in {new / 'html'} has faults:\n{lines}")
+        lean(new / "html")
         shutil.rmtree(html, ignore_errors=True)
         (new / "html").rename(html)
     return html
@@ -76,27 +79,48 @@ def write_sources(source, figures):
     found = [errata.load(paper) for paper in errata.papers()]
     verdicts = {entry.claim.id: entry.verdict for entry in entries}
     below = {
-        "errata": mistakes.text(found, "##", links, names),
+        "errata": mistakes.index(found, links, names),
         "corrected": mistakes.corrected(verdicts, links, names),
     }
     for name, text in below.items():
         head = (paths.SITE / f"{name}.md").read_text(encoding="utf-8")
         written[f"{name}.md"] = f"{head}\n{text}"
+    below_errata = [f"{names[paper.paper]} <errata/{paper.paper}>" for paper in found]
+    written["errata.md"] += pages.toctree("Errata", below_errata)
+    written |= {
+        f"errata/{paper.paper}.md": pages.errata_page(paper, names, links) for paper in found
+    }
     written |= {f"{name}.md": quotes.page(name, quotes.Quotes(entries)) for name in quotes.PAGES}
     written |= {
         f"papers/{key}.md": pages.paper_page(env, key, text, entries) for key, text in texts.items()
     }
     written |= {path.name: pages.explorer_page(env, path) for path in pages.explorers()}
     written |= {f"reference/{name}.md": text for name, text in pages.reference().items()}
+    _panels(source / "extra" / "panels", "".join(written.values()), entries)
     for name, text in written.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
 
 
+def _panels(folder, text, entries):
+    """The panels that a text of the site shows alone, cut out of their figures."""
+    known = {entry.claim.id: entry.best for entry in entries}
+    shown = set(re.findall(r'src="[./]*panels/([\w-]+)/([\w-]+)-(\d+)\.png"', text))
+    for claim, name, panel in sorted(shown):
+        picture = _panel(known[claim], f"{name}.png", int(panel))
+        path = folder / claim / f"{name}-{panel}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture.quantize(256).save(path, optimize=True)
+
+
+def _panel(version, figure, number=1):
+    with Image.open(version.folder / figure) as opened:
+        return opened.crop(version.picture(figure, number)[1]).convert("RGB")
+
+
 def _thumbnail(version, path):
     """The first panel of the first figure."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with Image.open(version.folder / version.figure) as opened:
-        picture = opened.crop(version.picture(version.figure)[1]).convert("RGB")
+    picture = _panel(version, version.figure)
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
     picture.quantize(64).save(path, optimize=True)

@@ -84,32 +84,56 @@ def _several(number, noun):
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def told(found, level, links, names):
-    """The mistakes that matter, the gravest first, and then those that have a certificate.
+def index(found, links, names):
+    """The mistakes that matter in several papers as links, the gravest first.
 
-    level: the heading's, such as "##"; names: {paper: short name}.
+    names: {paper: short name}.
     """
+    parts = [counted(found)]
+    for severity, words in errata.SEVERITIES.items():
+        faults = [fault for paper in found for fault in _grave(paper) if fault.severity == severity]
+        lines = [f"- {links.fault(fault, fault.title)} ({names[fault.paper]})" for fault in faults]
+        if lines:
+            parts += [f"## {_sentence(words)}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def chapter(paper, links):
+    """The errata of one paper: mistakes that matter, the gravest first, all places, remarks."""
     order = list(errata.SEVERITIES)
-    faults = [fault for paper in found for fault in paper.faults if _is_told(fault)]
-    # the sort is stable: papers stay in order
+    faults = [fault for fault in paper.faults if _is_told(fault)]
     faults.sort(key=lambda fault: (not fault.grave, order.index(fault.severity)))
-    return "\n\n".join(_fault(fault, level, links, names) for fault in faults)
+    parts = [counted([paper]), titles(paper, links), *(_fault(fault, links) for fault in faults)]
+    parts += ["## All places", table(paper, links)]
+    if paper.remarks:
+        parts += ["## Remarks, which are no errata", remarks(paper, links)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def titles(paper, links):
+    """A list of the mistakes that matter in one paper, as links to their texts."""
+    return "\n".join(f"- {links.fault(fault, fault.title)}" for fault in _grave(paper))
+
+
+def _grave(paper):
+    order = list(errata.SEVERITIES)
+    grave = [fault for fault in paper.faults if fault.grave]
+    return sorted(grave, key=lambda fault: order.index(fault.severity))
 
 
 def _is_told(fault):
     return fault.grave or bool(fault.certificate)
 
 
-def _fault(fault, level, links, names):
+def _fault(fault, links):
     about = [errata.SEVERITIES[fault.severity]]
     if fault.changes:
         about.append(f"it changes {_listed(fault.changes)}")
     elif not fault.grave:
         about.append("the statements stand")
-    about.insert(0, names[fault.paper])
     parts = [
         links.mark(fault.anchor),
-        f"{level} {fault.title}",
+        f"## {fault.title}",
         f"*{_sentence('; '.join(about))}.*",
         fault.says.strip(),
     ]
@@ -121,23 +145,6 @@ def _fault(fault, level, links, names):
     places = [f"{row.place}{_seen(row, links)}" for row in fault.errata]
     parts.append(f"**Where.** {'; '.join(places)}.")
     return "\n\n".join(parts)
-
-
-def titles(paper, links):
-    """A list of the mistakes that matter in one paper, as links to their texts."""
-    faults = [fault for fault in paper.faults if fault.grave]
-    return "\n".join(f"- {links.fault(fault, fault.title)}" for fault in faults)
-
-
-def text(found, level, links, names):
-    """The errata of several papers: mistakes, then all places, then remarks."""
-    parts = [counted(found), told(found, level, links, names)]
-    parts.append(f"{level} All places")
-    for paper in found:
-        parts += [f"{level}# {names[paper.paper]}", table(paper, links)]
-        if paper.remarks:
-            parts += ["Remarks, which are no errata:", remarks(paper, links)]
-    return "\n\n".join(parts) + "\n"
 
 
 def table(paper, links):

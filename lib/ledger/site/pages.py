@@ -73,9 +73,7 @@ def claim_page(env, entry, version, paper):
     head, foot = (
         raw(env.get_template(f"claim_{part}.html").render(context)) for part in ("head", "foot")
     )
-    told = " ".join(
-        plain(f"{version.verdict.capitalize()} at {version.size} size: {claim.title}").split()
-    )
+    told = _told(claim, version, paper)
     head = (
         f"```{{title}} {told}\n```\n\n# {with_formulas(claim.title)}\n\n{head}\n\n## The notebook"
     )
@@ -90,6 +88,15 @@ def claim_page(env, entry, version, paper):
     )
     cells = [_markdown("head", head), *cells, _markdown("foot", foot)]
     return _page(notebook, cells, {} if version is entry.best else {"orphan": True})
+
+
+def _told(claim, version, paper):
+    """The title of a claim's page in a browser and among the results of a search."""
+    place = claim.source.partition(";")[0]
+    place = re.sub(r"\bFig(s?)\. ", r"Figure\1 ", place)
+    where = paper[0] if claim.kind == "ours" else f"{paper[0]}, {place}"
+    verdict = f"{version.verdict} at {version.size} size"
+    return " ".join(plain(f"{where}: {claim.title} ({verdict})").split())
 
 
 def _target(found, paper):
@@ -231,16 +238,17 @@ def dashboard(env, entries, texts):
     And the site's tree of pages.
     """
     html = env.get_template("dashboard.html").render(entries=entries, papers=texts)
-    tree = _toctree("Start", ["start", "findings", "corrected", "errata"])
-    tree += _toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
-    tree += _toctree(
+    tree = toctree("Start", ["start", "findings", "corrected", "errata"])
+    tree += toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
+    tree += toctree(
         "Reading", ["verdicts", "glossary", "running", *(path.stem for path in explorers())]
     )
-    tree += _toctree("Library", [f"{name} <reference/{name}>" for name in reference()])
+    tree += toctree("Library", [f"{name} <reference/{name}>" for name in reference()])
     return f"{quotes.page('index', quotes.Quotes(entries))}\n{raw(html)}\n{tree}"
 
 
-def _toctree(caption, pages):
+def toctree(caption, pages):
+    """A hidden part of the site's tree of pages."""
     return "\n".join(
         ["```{toctree}", ":hidden:", ":titlesonly:", f":caption: {caption}", "", *pages, "```\n\n"]
     )
@@ -262,7 +270,8 @@ def paper_page(env, key, text, entries):
     if key in errata.papers():
         found = errata.load(key)
         wrong = ["## Errata", mistakes.counted([found])]
-        wrong += [mistakes.titles(found, mistakes.OnSite(entries)), "[All errata](/errata.md)"]
+        wrong += [mistakes.titles(found, mistakes.OnSite(entries))]
+        wrong += [f"[All errata](/errata/{key}.md)"]
     _, heading, written = text
     parts = [
         f"# {heading}\n{quotes.fill(f'papers/{key}.md', written, quotes.Quotes(entries, '../'))}",
@@ -273,11 +282,15 @@ def paper_page(env, key, text, entries):
             for entry in short
         ),
         *wrong,
-        _toctree(
-            "Claims", [f"{entry.claim.slug} </{entry.page()}>" for entry in own if entry.best]
-        ),
+        toctree("Claims", [f"{entry.claim.slug} </{entry.page()}>" for entry in own if entry.best]),
     ]
     return "\n\n".join(parts)
+
+
+def errata_page(paper, names, links):
+    """The mistakes of one paper. names: {paper: short name}."""
+    head = f"# {names[paper.paper]}: the mistakes that we found\n\nText read: {paper.version}.\n\n"
+    return f"{head}{mistakes.chapter(paper, links)}"
 
 
 def reference():

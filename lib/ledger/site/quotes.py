@@ -15,10 +15,8 @@ from .mistakes import OnSite
 PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
 _CARD = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
 _PICTURE = Markup(
-    '<p><a class="picture" style="aspect-ratio: {across} / {down}; width: {wide}" '
-    'href="{page}.html"><img '
-    'style="width: {width:.6g}%; left: {left:.6g}%; top: {top:.6g}%" src="{source}" '
-    'alt="{alt}"></a></p>'
+    '<p><a class="picture" style="width: {wide}" href="{page}.html">'
+    '<img width="{across}" height="{down}" src="{source}" alt="{alt}"></a></p>'
 )
 
 
@@ -133,16 +131,13 @@ class Quotes:
         entry, file = self._entries[claim], f"{name}.png"
         if not (entry.best and file in entry.best.files):
             return ""
-        width, (left, upper, right, lower) = entry.best.picture(file, panel or 0)
+        _, (left, upper, right, lower) = entry.best.picture(file, panel or 0)
         across, down = right - left, lower - upper
         wide = f"{12 * across / down:.4g}rem" if panel else f"{across // 2}px"
         box = {"across": across, "down": down, "wide": wide}
-        box |= {
-            "width": 100 * width / across,
-            "left": -100 * left / across,
-            "top": -100 * upper / down,
-        }
-        source = f"{self._home}records/{entry.best.size}/{claim}/{file}"
+        folder = f"records/{entry.best.size}/{claim}"
+        place = f"panels/{claim}/{name}-{panel}.png" if panel else f"{folder}/{file}"
+        source = f"{self._home}{place}"
         return raw(
             _PICTURE.format(page=self._home + entry.page(), source=source, alt=description, **box)
         )
