@@ -117,7 +117,8 @@ def test_every_statement_that_changes_is_a_row_of_the_theorems_corrected():
 def test_a_row_of_a_table_has_its_cells_and_no_more():
     links = mistakes.InRepository()
     names = dict.fromkeys(errata.papers(), "A")
-    text = mistakes.text(FOUND, "##", links, names) + mistakes.corrected({}, links, names)
+    text = "".join(mistakes.chapter(paper, links) for paper in FOUND)
+    text += mistakes.corrected({}, links, names)
     for line in text.splitlines():
         if line.startswith("| **"):
             cells = len(re.findall(r"(?<!\\)\|", line)) - 1
@@ -126,10 +127,10 @@ def test_a_row_of_a_table_has_its_cells_and_no_more():
 
 
 def test_a_mistake_without_a_certificate_says_so(toy):
-    links, names = mistakes.InRepository(), {"toy2020": "Toy"}
-    said = mistakes.text([toy(FAULT + GRAVE)], "##", links, names)
+    links = mistakes.InRepository()
+    said = mistakes.chapter(toy(FAULT + GRAVE), links)
     assert "This mistake has no certificate." in said
     assert "All but 1 have a certificate" in said
-    said = mistakes.text([toy(CERTIFIED + GRAVE)], "##", links, names)
+    said = mistakes.chapter(toy(CERTIFIED + GRAVE), links)
     assert "Tested by `test_slip`" in said
     assert "1 + 1 = 2." in said
