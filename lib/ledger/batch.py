@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 from overparam import memory
 from overparam.errors import ParameterError
 
-from . import paths, registry
+from . import paths, prepared, registry
 from .errors import RunFailed
 from .runner import PATIENCE, within_limits, writable
 
@@ -73,6 +74,48 @@ def run(profile, stems, cores, extra, on_event):
     ]
     # A profile of the user's for all workflows could change threads, or keep jobs from running.
     inherited = {name: value for name, value in os.environ.items() if name != "SNAKEMAKE_PROFILE"}
+    with _prepared(profile, stems, extra) as variables:
+        told, code = _watched(command, inherited | _home() | variables, logs, on_event)
+    unmade = [stem for stem in stems if "verdict" not in told.get(stem, {})]
+    if code == 0:
+        if unmade and not {"--dry-run", "--dryrun", "-n"} & set(extra):
+            raise RunFailed(
+                f"Snakemake ended well and has not run {', '.join(unmade[:3])}"
+                f"{' and others' if len(unmade) > 3 else ''}: was it told not to, after `--`?"
+            )
+        return []
+    if not any(log.exists() for log in logs.values()):
+        raise RunFailed(
+            "Snakemake could start no notebook; `--quiet host` after `--` shows its messages"
+        )
+    for stem in logs.keys() - told.keys():
+        killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
+        on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
+    return unmade
+
+
+@contextlib.contextmanager
+def _prepared(profile, stems, extra):
+    """Yields the variables by which a batch's runs on this machine find prepared kernels.
+
+    There are none where fewer than two notebooks have one thread, or jobs go to a cluster.
+    """
+    threads = [registry.size_of(stem, profile).resources["threads"] for stem in stems]
+    if threads.count(1) < 2 or _executor(extra) != "local":
+        yield {}
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="overparam-", dir=paths.for_sockets()) as folder,
+        prepared.server(folder) as address,
+    ):
+        yield {prepared.ADDRESS: address}
+
+
+def _watched(command, variables, logs, on_event):
+    """Run Snakemake to its end and hand on what it and its jobs say.
+
+    Returns ({claim: how it ended}, Snakemake's exit code).
+    """
     process = subprocess.Popen(
         ["sh", "-c", TIED, "sh", *command],
         stdin=subprocess.PIPE,
@@ -80,7 +123,7 @@ def run(profile, stems, cores, extra, on_event):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=inherited | _home(),
+        env=variables,
     )
     told, stopped = {}, threading.Event()
 
@@ -102,22 +145,7 @@ def run(profile, stems, cores, extra, on_event):
     process.stdin.close()  # which ends its watcher
     said.join()
     _tell(logs, told, on_event)
-    unmade = [stem for stem in stems if "verdict" not in told.get(stem, {})]
-    if process.returncode == 0:
-        if unmade and not {"--dry-run", "--dryrun", "-n"} & set(extra):
-            raise RunFailed(
-                f"Snakemake ended well and has not run {', '.join(unmade[:3])}"
-                f"{' and others' if len(unmade) > 3 else ''}: was it told not to, after `--`?"
-            )
-        return []
-    if not any(log.exists() for log in logs.values()):
-        raise RunFailed(
-            "Snakemake could start no notebook; `--quiet host` after `--` shows its messages"
-        )
-    for stem in logs.keys() - told.keys():
-        killed = {"claim": stem, "error": f"{stem}: {KILLED}", "seconds": 0}
-        on_event(killed if logs[stem].exists() else {"text": f"{stem} was not begun"})
-    return unmade
+    return told, process.returncode
 
 
 def machine_memory(resources):
@@ -136,9 +164,7 @@ def _where(extra, profile, stems, cores):
 
     This machine's cores, or a cluster that may write to a slow file system.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--executor", "-e", default="local")
-    name = parser.parse_known_args(list(extra))[0].executor
+    name = _executor(extra)
     if name == "local":
         usable = cores or len(os.sched_getaffinity(0))
         declared = [machine_memory(registry.size_of(stem, profile).resources) for stem in stems]
@@ -162,6 +188,13 @@ def _where(extra, profile, stems, cores):
         "host",
         "reason",
     ]
+
+
+def _executor(extra):
+    """The name of Snakemake's executor that its further arguments ask for."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--executor", "-e", default="local")
+    return parser.parse_known_args(list(extra))[0].executor
 
 
 def _status_command(extra):

@@ -4,7 +4,6 @@ import math
 import re
 
 import jinja2
-import pandas as pd
 
 from .errors import ClaimError
 
@@ -101,6 +100,8 @@ class Quotes:
 
     def table(self, name):
         """A kept table. Raises LookupError where there is none of this name."""
+        import pandas as pd  # half of a second that most commands need not wait
+
         for file in self.folder.glob(f"{name}.csv*"):  # some are compressed
             return pd.read_csv(file)
         raise LookupError(f"there is no table {name!r}")

@@ -102,7 +102,7 @@ def _digest(texts):
 
 def refresh():
     """Forget what was read of the sources."""
-    for known in (_stripped, _imports, _file, _data_sets):
+    for known in (_stripped, _imports, _file, _cells, _data_sets):
         known.cache_clear()
 
 
@@ -150,7 +150,7 @@ def _imports(code, package):
     them.
     """
     names = set()
-    for node in ast.walk(ast.parse(code)):
+    for node in _statements(ast.parse(code)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -185,8 +185,12 @@ def _tags(notebook):
 
 
 def _code_cells(notebook):
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]
+    return _cells(notebook.read_text(encoding="utf-8"))
+
+
+@cache
+def _cells(text):
+    return [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
 
 
 def _code(file):
@@ -197,13 +201,26 @@ def _code(file):
 @cache
 def _stripped(source):
     tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in [tree, *_statements(tree)]:
         if (
             isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
             and ast.get_docstring(node) is not None
         ):
             node.body = node.body[1:] or [ast.Pass()]
     return ast.unparse(tree)
+
+
+def _statements(tree):
+    """All statements of a piece of code, nested ones too; expressions are not entered."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, [])
+            # the body of a lambda and of `a if b else c` is an expression
+            waiting += inner if isinstance(inner, list) else []
+        if isinstance(node, ast.stmt):
+            yield node
 
 
 @cache

@@ -21,6 +21,7 @@ from pathlib import Path
 KERNEL = Path(__file__).with_name("kernel.py")
 # What most pages import. Not the inline backend of matplotlib: it joins the kernel it is in.
 LIBRARIES = ("torch", "scipy.stats", "pandas", "seaborn", "ipykernel.kernelapp")
+ADDRESS = "OVERPARAM_PREPARED"  # the variable that tells a batch's runs where to ask
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 

@@ -181,14 +181,13 @@ def outdated(claim_id, size):
     sources.
     """
     page = registry.claim(claim_id).page
-    wanted = fingerprint(claim_id, size)
     try:
-        made_from = {
-            (load(claim.id, size) or {}).get("fingerprint") for claim in registry.served(page.id)
-        }
+        stored = [load(claim.id, size) for claim in registry.served(page.id)]
     except ClaimError:
         return True
-    return made_from != {wanted} or not executed(page.id, size).exists()
+    if not all(stored) or not executed(page.id, size).exists():
+        return True
+    return {record.get("fingerprint") for record in stored} != {fingerprint(claim_id, size)}
 
 
 def executed(page_id, folder, figures=None):

@@ -285,6 +285,8 @@ def _executed(notebook, parameters, partial, log, threads, this):
     try:
         with _staged(Path(paths.for_sockets(), f"overparam-{own}")) as place:
             isolate(place)
+            if threads == 1 and (address := os.environ.get(prepared.ADDRESS)):
+                start_kernels_by(prepared.command(address), place)
             (place / "empty").mkdir()  # no module, style or data comes from the working folder
             papermill.execute_notebook(
                 _literally(notebook),
