@@ -22,11 +22,16 @@ _LATEX = {
     "ell": "l",
     "varepsilon": "epsilon",
 }
+_LATEX |= {"lceil": "ceil(", "rceil": ")", "lfloor": "floor(", "rfloor": ")"}
+_LATEX |= {"langle": "<", "rangle": ">", "dots": "...", "cdots": "..."}
 _LATEX |= dict.fromkeys(("vert", "lvert", "rvert"), "|")
 _LATEX |= dict.fromkeys(("Vert", "lVert", "rVert"), "||")
-_UNSEEN = "mathbb mathcal mathrm text left right operatorname bar hat widetilde"
+_UNSEEN = (
+    "mathbb mathcal mathfrak mathrm mathbf boldsymbol text left right big bigl bigr operatorname "
+    "bar hat tilde vec widehat widetilde"
+)
 _LATEX |= dict.fromkeys(_UNSEEN.split(), "")
-_ARGUMENT = r"\s*(\{(?:[^{}]|\{[^{}]*\})*\}|\w)"
+_ARGUMENT = r"\s*(\{(?:[^{}]|\{[^{}]*\})*\}|\w|\\[a-zA-Z]+)"
 
 
 def plain(text):
@@ -53,7 +58,7 @@ def _spelled(tex):
 
 
 def _atom(tex):
-    return tex if re.fullmatch(r"\{?\w+\}?", tex) else f"({tex})"
+    return tex if re.fullmatch(r"\{?\\?\w+\}?", tex) else f"({tex})"
 
 
 def _unmarked(text):

@@ -159,12 +159,26 @@ def _row(entry):
                 f'[<img src="{folder}/{claim.id}/{version.figure}" width="{PICTURE}" '
                 f'alt="">]({executed})'
             )
-        words += f"<br>{render.in_cell(findings.opening(version.finding))}<br>{claim.source}"
+        words += f"<br>{render.in_cell(findings.opening(version.finding))}"
+        words += f"<br>{claim.source}{_open_checks(claim, version.record)}"
         verdict += f" ({version.size})"
         links.insert(0, f"[executed reference]({executed})")
     if claim.printed:
         verdict += f"<br>as printed: {claim.printed}"
     return f"| {picture} | {words} | {verdict}<br>{'<br>'.join(links)} |"
+
+
+def _open_checks(claim, record):
+    """The checks that do not hold: how many there are, and behind that what they ask."""
+    rows = render.open_checks(claim, record)
+    if not rows:
+        return ""
+    said = [outcome for outcome, _ in rows]
+    count = ", ".join(f"{said.count(word)} {word}" for word in dict.fromkeys(said))
+    asked = "<br>".join(f"*{word.capitalize()}:* {render.in_cell(asks)}" for word, asks in rows)
+    return (
+        f"<details><summary>Of {len(record['checks'])} checks: {count}</summary>{asked}</details>"
+    )
 
 
 def _reference(entry):

@@ -87,6 +87,7 @@ def listing(rows, papers=(), verdict=None, words=()):
         for row in own:
             lines += _entry(row["claim"], width, *verdicts[row["claim"]])
             lines += _title(row) if titled else []
+            lines += _hits(row, words)
     return lines[1:]
 
 
@@ -107,8 +108,21 @@ def _has(row, words):
     """Whether all words occur in a claim's id, title, source or finding, in either case."""
     if not words:
         return True
-    text = " ".join([row["claim"], plain(row["title"]), row["source"], _finding(row)]).lower()
+    text = f"{_head(row)} {_finding(row)}".lower()
     return all(word.lower() in text for word in words)
+
+
+def _head(row):
+    return f"{row['claim']} {plain(row['title'])} {row['source']}"
+
+
+def _hits(row, words):
+    """Lines with the sentences of a finding that have those words that its head has not."""
+    missing = [word.lower() for word in words if word.lower() not in _head(row).lower()]
+    if not missing:
+        return []
+    found = [one for one in _sentences(_finding(row)) if any(w in one.lower() for w in missing)]
+    return [Text(line, "dim") for one in found for line in _wrapped(one, " " * 6).splitlines()]
 
 
 def _finding(row):
@@ -280,7 +294,9 @@ def _about(claim, row, record, everything):
         for size, state in row["sizes"].items()
         if state["verdict"]
     ]
-    lines += [_wrapped(", ".join(ran), "Sizes    ")] if ran else []
+    outdated = any(state["verdict"] and state["stale"] for state in row["sizes"].values())
+    told = ", ".join(ran) + ("  (* outdated)" if outdated else "")
+    lines += [_wrapped(told, "Sizes    ")] if ran else []
     lines += [
         _wrapped(plain(state["error"]), "Error    ")
         for state in row["sizes"].values()
@@ -301,7 +317,11 @@ def _facts(claim, record, everything):
 
 
 def _first_sentence(text):
-    return re.split(r"(?<=[.!?]) +(?=[A-Z$])", text)[0]
+    return _sentences(text)[0]
+
+
+def _sentences(text):
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z$])", text)
 
 
 def _frozen(claim, record, everything):
@@ -323,7 +343,8 @@ def _made(record):
         for name, version in record.get("versions", {}).items()
         if here.get(name, version) != version
     ]
-    return f"{record['date']}, {record['device']}" + (
+    took = f"in {record['seconds']:,.0f} s" if record["seconds"] >= 1 else "in less than a second"
+    return f"{record['date']}, {record['device']}, {took}" + (
         f"; with other versions: {', '.join(others)}" if others else ""
     )
 

@@ -190,7 +190,11 @@ def test_a_search_finds_what_a_finding_says_and_shows_the_title(toy, monkeypatch
     assert len(show.listing(records.overview(), words=["1 of 1 check"])) == 1  # the sentence above
     toy.run(monkeypatch)
     lines = [line.plain for line in show.listing(records.overview(), words=["1 OF 1 check"])]
-    assert lines[1:] == ["  toy2020-lem1  holds                smoke", "      A toy"]
+    head = ["  toy2020-lem1  holds                smoke", "      A toy"]
+    assert lines[1:3] == head
+    assert "1 of 1 check" in " ".join(lines[3:])
+    lines = [line.plain for line in show.listing(records.overview(), words=["toy"])]
+    assert lines[1:] == head  # the title shows the word
 
 
 def test_the_command_line_searches_within_a_paper(committed):
@@ -322,6 +326,7 @@ def test_formulas_and_emphasis_are_plain_in_a_terminal():
         (r"$\mathbb{E}\,\phi(\alpha g)^2 \ge \delta^2$", "E phi(alpha g)^2 >= delta^2"),
         (r"$O(1/\sqrt m)$, $\frac m{L\log m}$, $\tfrac12$", "O(1/sqrt(m)), m/(L log m), 1/2"),
         (r"neurons with $\vert z_j\vert \le \varepsilon$", "neurons with | z_j | <= epsilon"),
+        (r"$\log\frac1\epsilon$, $\lceil\ln n\rceil$", "log 1/epsilon, ceil(ln n)"),
         (r"$m\omega^{2/3}$ of *Frei et al.*", "m omega^(2/3) of Frei et al."),
         ("3 * 4 * 5 **bold** `code` [words](a.md)", "3 * 4 * 5 bold code words"),
     ):
