@@ -141,13 +141,13 @@ def explorers():
 def explorer_page(env, path):
     """Such a notebook as it is stored, its code folded away.
 
-    In place of its sliders those that need no kernel.
+    In place of its sliders, and below its first cell, those that need no kernel.
     """
     notebook, cells = json.loads(path.read_text(encoding="utf-8")), []
     for cell in notebook["cells"]:
         if "sliders" in _tags(cell):
             sliders = env.get_template("explorer.html").render(_explored(path, notebook))
-            cells.append(_markdown("sliders", raw(sliders)))
+            cells.insert(1, _markdown("sliders", raw(sliders)))
         else:
             own = _own_cell(cell, path.stem, [] if "parameters" in _tags(cell) else ["hide-input"])
             if own["cell_type"] == "markdown":
