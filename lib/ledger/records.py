@@ -181,13 +181,14 @@ def outdated(claim_id, size):
     sources.
     """
     page = registry.claim(claim_id).page
+    wanted = fingerprint(claim_id, size)  # raises for sources that cannot be read
     try:
-        stored = [load(claim.id, size) for claim in registry.served(page.id)]
+        made_from = {
+            (load(claim.id, size) or {}).get("fingerprint") for claim in registry.served(page.id)
+        }
     except ClaimError:
         return True
-    if not all(stored) or not executed(page.id, size).exists():
-        return True
-    return {record.get("fingerprint") for record in stored} != {fingerprint(claim_id, size)}
+    return made_from != {wanted} or not executed(page.id, size).exists()
 
 
 def executed(page_id, folder, figures=None):
@@ -283,9 +284,11 @@ def _state(claim_id, size):
     try:
         stored, wrong = load(claim_id, size), damaged(claim_id, size)
         by_hand = bool(wrong) and run_by_hand(claim_id, size)
+        # Sources that cannot be read are told at smoke size, also where nothing was run.
+        unmade = stored is None and size != "smoke"
         state = {
             "verdict": stored and stored["verdict"],
-            "stale": bool(wrong and not by_hand) or outdated(claim_id, size),
+            "stale": unmade or bool(wrong and not by_hand) or outdated(claim_id, size),
         }
     except OverparamError as error:
         return {"verdict": None, "stale": True, "error": str(error)}
