@@ -293,7 +293,7 @@ metadata.version = lambda name: "9.9" if name == "numpy" else own(name)
 """
     (sums.root / "lib" / "sitecustomize.py").write_text(patch)
     assert current(sums)
-    shown = sums.run("show", CLAIM)[1]
+    shown = " ".join(sums.run("show", CLAIM)[1].split())
     assert "with other versions: numpy" in shown
     assert "(here 9.9)" in shown
 
