@@ -4,6 +4,7 @@ Versions, machine, git revision, and a fingerprint of everything that it depends
 """
 
 import ast
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import overparam
 
-from . import paths
+from . import files, paths
 
 LIBRARY = Path(overparam.__file__).parent.parent.resolve()  # a package itself may be a link
 PACKAGE = "overparam"  # of it, the one that pages compute with
@@ -150,14 +151,24 @@ def _imports(code, package):
     them.
     """
     names = set()
-    for node in _statements(ast.parse(code)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = resolve_name("." * node.level + (node.module or ""), package)
-            names.update(f"{base}.{alias.name}" for alias in node.names)
+    for base, imported in _of_source("imports", code, _import_statements):
+        if base.startswith("."):
+            base = resolve_name(base, package)
+        names.update(f"{base}.{name}" if base else name for name in imported)
     outer = {".".join(name.split(".")[:k]) for name in names for k in range(1, name.count(".") + 2)}
     return {name for name in outer if name.split(".")[0] == PACKAGE and _file(name)}
+
+
+def _import_statements(code):
+    """[(what is imported from, with its leading dots, or nothing; names)] of a piece of code."""
+    found = []
+    for node in _statements(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found.append(("", [alias.name for alias in node.names]))
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            found.append((base, [alias.name for alias in node.names]))
+    return found
 
 
 @cache
@@ -200,6 +211,11 @@ def _code(file):
 
 @cache
 def _stripped(source):
+    return _of_source("code", source, _without_words)
+
+
+def _without_words(source):
+    """Python code without comments and docstrings."""
     tree = ast.parse(source)
     for node in [tree, *_statements(tree)]:
         if (
@@ -221,6 +237,40 @@ def _statements(tree):
             waiting += inner if isinstance(inner, list) else []
         if isinstance(node, ast.stmt):
             yield node
+
+
+# {kind and digest of a source: what parsing that source gives}
+_parsed = {}  # in this process
+_stored = {}  # in an earlier listing
+
+
+def _of_source(kind, source, parse):
+    """What `parse` gives for a source, parsed once for each content."""
+    key = f"{kind} {hashlib.sha256(source.encode()).hexdigest()}"
+    if key not in _parsed:
+        _parsed[key] = _stored[key] if key in _stored else parse(source)
+    return _parsed[key]
+
+
+@contextlib.contextmanager
+def remembered():
+    """What is parsed within is kept in the folder of logs, for the next listing.
+
+    It is found again by the digest of its source, by Python's version and by the code of this
+    module, so that nothing that has changed is taken for what it was.
+    """
+    file = paths.LOGS / "parsed.json"
+    made_by = _digest([platform.python_version(), Path(__file__).read_text(encoding="utf-8")])
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored["made by"] == made_by:
+            _stored.update(stored["parsed"])
+    yield
+    if not _parsed.keys() <= _stored.keys():
+        content = json.dumps({"made by": made_by, "parsed": _parsed}).encode()
+        with contextlib.suppress(OSError):  # a checkout that may not be written to
+            file.parent.mkdir(parents=True, exist_ok=True)
+            files.write_atomically(file, content)
 
 
 @cache

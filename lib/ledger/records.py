@@ -268,12 +268,12 @@ def overview(claim_ids=()):
     Claim, paper, kind, title, source, page, and the state of each size.
     """
     rows = []
-    for claim in map(registry.claim, claim_ids or registry.registry()):
-        row = {name: getattr(claim, name) for name in ("paper", "kind", "title", "source")}
-        states = {
-            size: _state(claim.id, size) for size in rule.SIZES if claim.page.notebook.exists()
-        }
-        rows.append({"claim": claim.id, **row, "page": claim.page.id, "sizes": states})
+    with fingerprints.remembered():
+        for claim in map(registry.claim, claim_ids or registry.registry()):
+            row = {name: getattr(claim, name) for name in ("paper", "kind", "title", "source")}
+            sizes = rule.SIZES if claim.page.notebook.exists() else ()
+            states = {size: _state(claim.id, size) for size in sizes}
+            rows.append({"claim": claim.id, **row, "page": claim.page.id, "sizes": states})
     return rows
 
 

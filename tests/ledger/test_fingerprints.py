@@ -145,3 +145,65 @@ def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
             fingerprints.fingerprint(path, {"name": name}, [], 1) for name in ("birds", "bees")
         ]
     assert [old == new for old, new in zip(*made.values(), strict=True)] == [False, True]
+
+
+@pytest.fixture
+def listing(path, tmp_path, monkeypatch):
+    """Fingerprints, in a process that has parsed nothing yet, and remembers its parsing."""
+    monkeypatch.setattr(fingerprints.paths, "LOGS", tmp_path / "logs")
+
+    def made(**changes):
+        for name, value in changes.items():
+            monkeypatch.setattr(fingerprints, name, value)
+        fingerprints._parsed.clear()
+        fingerprints._stored.clear()
+        fingerprints.refresh()
+        with fingerprints.remembered():
+            return fingerprints.fingerprint(path, {}, [], 1)
+
+    yield made
+    fingerprints._parsed.clear()
+    fingerprints._stored.clear()
+
+
+def _not_to_be_called(source):
+    raise AssertionError("parsed again")
+
+
+def test_a_listing_remembers_what_was_parsed(listing, path, tmp_path):
+    notebook(path, "from overparam import norms\nx = 1")
+    first = listing()
+    stored = tmp_path / "logs" / "parsed.json"
+    before = stored.stat().st_mtime_ns
+    never = {"_without_words": _not_to_be_called, "_import_statements": _not_to_be_called}
+    assert listing(**never) == first
+    assert stored.stat().st_mtime_ns == before
+    # what is unknown is not taken from there
+    notebook(path, "from overparam import norms\nx = 2")
+    with pytest.raises(AssertionError, match="parsed again"):
+        listing(**never)
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"made by": 1}', '{"made by": "other"}'])
+def test_a_listing_does_without_what_it_cannot_remember(listing, path, tmp_path, damage):
+    notebook(path, "from overparam import norms\nx = 1")
+    first = listing()
+    stored = tmp_path / "logs" / "parsed.json"
+    whole = stored.read_text()
+    stored.write_text(damage)
+    assert listing() == first
+    assert stored.read_text() == whole  # written again
+
+
+def test_a_listing_by_another_python_parses_again(listing, path, monkeypatch):
+    notebook(path, "x = 1")
+    listing()
+    monkeypatch.setattr(fingerprints.platform, "python_version", lambda: "3.99.0")
+    with pytest.raises(AssertionError, match="parsed again"):
+        listing(_without_words=_not_to_be_called)
+
+
+def test_a_listing_that_may_not_write_is_one_all_the_same(listing, path, tmp_path):
+    notebook(path, "x = 1")
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    assert listing() == fingerprints.fingerprint(path, {}, [], 1)
