@@ -63,17 +63,36 @@ def sha256(content):
 def drawn(fig):
     """(PNG, [[left, upper, right, lower] of each panel with its labels, in pixels]) of a figure."""
     dots = 200 if fig.get_figwidth() <= 7 else 150  # per inch
-    content = io.BytesIO()
-    fig.savefig(content, format="png", dpi=dots)
-    height, boxes = fig.get_figheight() * dots, []
-    for ax in fig.axes:
-        box = ax.get_tightbbox()
-        if box is not None:  # the panel is visible
-            left, lower, right, upper = (edge * dots / fig.dpi for edge in box.extents)
-            boxes.append(
-                [max(0, round(edge)) for edge in (left, height - upper, right, height - lower)]
-            )
-    return compact_png(content.getvalue(), words(fig)), boxes
+    boxes = []
+    with rendered(fig, dots) as picture:
+        for ax in fig.axes:
+            box = ax.get_tightbbox()
+            if box is not None:  # the panel is visible
+                left, lower, right, upper = box.extents
+                edges = (left, picture.height - upper, right, picture.height - lower)
+                boxes.append([max(0, round(edge)) for edge in edges])
+        return compact_png(picture, words(fig)), boxes
+
+
+@contextlib.contextmanager
+def rendered(fig, dots):
+    """The picture of a figure at so many dots per inch, which the figure has within.
+
+    `savefig` would lay the panels out, draw nothing, and then draw in a second pass.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    canvas, before = fig.canvas, fig.dpi
+    fig.set_dpi(dots)
+    try:
+        rendering = FigureCanvasAgg(fig)
+        rendering.draw()
+        size = rendering.get_width_height()
+        yield Image.frombuffer("RGBA", size, rendering.buffer_rgba(), "raw", "RGBA", 0, 1)
+    finally:
+        fig.set_dpi(before)
+        fig.set_canvas(canvas)
 
 
 def words(fig):
@@ -87,14 +106,14 @@ def words(fig):
     return "\n".join(dict.fromkeys(filter(None, texts)))
 
 
-def compact_png(content, description=None):
-    """The same picture in 256 colours; the description travels with it as text of the file."""
+def compact_png(picture, description=None):
+    """PNG of an image in 256 colours; the description travels with it as text of the file."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
     small, info = io.BytesIO(), PngInfo()
     if description:
         info.add_itxt("Description", description)
-    picture = Image.open(io.BytesIO(content)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    picture.save(small, "PNG", optimize=True, pnginfo=info)
+    colours = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    colours.save(small, "PNG", optimize=True, pnginfo=info)
     return small.getvalue()

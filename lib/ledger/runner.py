@@ -6,6 +6,7 @@ Its outputs appear only if it ended well.
 import base64
 import contextlib
 import fcntl
+import io
 import json
 import logging
 import os
@@ -322,6 +323,8 @@ def _executed(notebook, parameters, partial, log, threads, this):
 
 def _portable(notebook):
     """An executed notebook without what papermill notes of the machine, and with small pictures."""
+    from PIL import Image
+
     told = notebook["metadata"].pop("papermill", {})
     if not told.get("end_time") or told.get("exception"):
         raise RunFailed("papermill did not finish the notebook; run it again")
@@ -334,7 +337,8 @@ def _portable(notebook):
             if picture and "width" not in output["metadata"].get(
                 "image/png", {}
             ):  # not one of `claim.figure`
-                small = files.compact_png(base64.b64decode("".join(picture)))
+                shown = Image.open(io.BytesIO(base64.b64decode("".join(picture))))
+                small = files.compact_png(shown)
                 output["data"]["image/png"] = base64.b64encode(small).decode()
     return notebook
 

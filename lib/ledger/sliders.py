@@ -4,6 +4,8 @@ import base64
 import html
 import io
 
+from . import files
+
 DOTS = 120  # per inch; a slider is looked at, not printed
 COLOURS = 48  # of a frame
 _CHANGE = (
@@ -19,10 +21,10 @@ def frame(fig):
     """A figure as the bytes of a WebP picture without loss in few colours."""
     from PIL import Image
 
-    drawn, small = io.BytesIO(), io.BytesIO()
-    fig.savefig(drawn, format="png", dpi=DOTS)
-    picture = Image.open(drawn).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    picture.convert("RGB").save(small, "WEBP", lossless=True, method=6)
+    small = io.BytesIO()
+    with files.rendered(fig, DOTS) as picture:
+        colours = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    colours.convert("RGB").save(small, "WEBP", lossless=True, method=6)
     return small.getvalue()
 
 
