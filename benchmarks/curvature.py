@@ -52,21 +52,40 @@ def random(w, seed):
 
 
 def products_needed(tolerance=1e-3):
-    """Products until Lanczos' lowest vector has a cosine of 0.999 with the converged one, from
-    SEEDS starts.
+    """Products until Lanczos' lowest vector has a cosine of 0.999 with the converged one, over the
+    dimension of the smallest Krylov space that has such a vector, from SEEDS starts.
+
+    No method that knows products with these vectors alone can do with fewer.
     """
     loss, w, *_ = problem()
     product = linearize(grad(loss), w)[1]
     exact = curvature.lanczos(product, random(w, 99), 200)[1][0]
-    starts = [random(w, seed) for seed in range(SEEDS)]
 
     def reaches(start, steps):
         return abs(float(curvature.lanczos(product, start, steps)[1][0] @ exact)) >= 1 - tolerance
 
-    return [
-        10 + bisect.bisect_left(range(10, 100), True, key=partial(reaches, start))
-        for start in starts
-    ]
+    ratios = []
+    for seed in range(SEEDS):
+        start = random(w, seed)
+        ours = 10 + bisect.bisect_left(range(10, 100), True, key=partial(reaches, start))
+        least = smallest_space(product, start, exact, 1 - tolerance)
+        print(f"start {seed}: {ours} products, of {least} that are needed", flush=True)
+        ratios.append(ours / least)
+    return ratios
+
+
+def smallest_space(product, start, exact, cosine):
+    """The dimension of the smallest Krylov space of a start that has a vector so close."""
+    basis, inside = [start / start.norm()], 0.0
+    while True:
+        inside += float(basis[-1] @ exact) ** 2
+        if inside >= cosine**2:
+            return len(basis)
+        moved = product(basis[-1])
+        for _ in range(2):
+            span = torch.stack(basis)
+            moved = moved - span.T @ (span @ moved)
+        basis.append(moved / moved.norm())
 
 
 def against_eigsh():
@@ -92,7 +111,13 @@ if __name__ == "__main__":
     size = f"24k parameters, {N} images"
     main(
         [
-            Quantity(f"lowest eigenpair, {size}", "cosine 0.999", 45, "products", products_needed),
+            Quantity(
+                f"lowest eigenpair, {size}",
+                "the smallest Krylov space with a cosine of 0.999",
+                1.2,
+                "of its products",
+                products_needed,
+            ),
             Comparison(
                 f"lowest eigenpair, {size}", "scipy eigsh", 1.0, against_eigsh, alternations=5
             ),
