@@ -21,7 +21,10 @@ PICTURE = 260  # pixels across
 LEGEND = """## All claims
 
 A verdict is that of the largest size that was run: *laptop* is minutes on two cores, *desk* is
-hours, *paper* is the paper's own size. *As printed* says of a theorem whether it *stands*, or
+hours, *paper* is the paper's own size. *In part* and *partly* mean that some checks hold and others
+do not; the fold below a finding names those. A check is *undecided* where the interval of what was
+measured contains its threshold. A claim is *not tested* where no check decides anything at this
+size, and its finding then says what was seen. *As printed* says of a theorem whether it *stands*, or
 follows only once a misprint (*typo*), a *constant* or an *exponent* is corrected, or whether its
 proof has a *gap* or it is *false*. Numbers behind ± are 95 % intervals over draws of data and
 weights.
@@ -169,16 +172,22 @@ def _row(entry):
 
 
 def _open_checks(claim, record):
-    """The checks that do not hold: how many there are, and behind that what they ask."""
+    """The checks that do not hold: how many there are, and behind that what they ask, and what was
+    measured.
+    """
     rows = render.open_checks(claim, record)
     if not rows:
         return ""
-    said = [outcome for outcome, _ in rows]
-    count = ", ".join(f"{said.count(word)} {word}" for word in dict.fromkeys(said))
-    asked = "<br>".join(f"*{word.capitalize()}:* {render.in_cell(asks)}" for word, asks in rows)
-    return (
-        f"<details><summary>Of {len(record['checks'])} checks: {count}</summary>{asked}</details>"
-    )
+    held = len(record["checks"]) - len(rows)
+    said = [outcome for outcome, *_ in rows]
+    counts = [f"{held} hold"] if held > 1 else [f"{held} holds"] * held
+    counts += [f"{said.count(word)} {word}" for word in dict.fromkeys(said)]
+    lines = []
+    for word, value, asks in rows:
+        value = "" if word == "not measured" else f" Measured: {value}."
+        lines.append(f"*{word.capitalize()}:* {render.in_cell(asks)}{render.in_cell(value)}")
+    summary = f"Of {len(record['checks'])} checks: {', '.join(counts)}"
+    return f"<details><summary>{summary}</summary>{'<br>'.join(lines)}</details>"
 
 
 def _reference(entry):

@@ -179,14 +179,17 @@ def sentences(claim):
 
 
 def open_checks(claim, record):
-    """[(what became of it, what it asks)] of the checks that do not hold.
+    """[(what became of it, what was measured, what it asks)] of the checks that do not hold.
 
     None where a requirement is not met: they say nothing then.
     """
     asks, rows = sentences(claim), record["checks"]
     rows = [] if record["unmet"] else [row for row in rows if row["outcome"] != "holds"]
     words = {"fails": "failed", "undecided": "undecided", "not measured": "not measured"}
-    return [(words[outcome(row)], asks.get(row["name"], row["name"])) for row in rows]
+    return [
+        (words[outcome(row)], findings.measured(row), asks.get(row["name"], row["name"]))
+        for row in rows
+    ]
 
 
 def _table(claim, record):
