@@ -24,8 +24,8 @@ A verdict is that of the largest size that was run: *laptop* is minutes on two c
 hours, *paper* is the paper's own size. *In part* and *partly* mean that some checks hold and others
 do not; the fold below a finding names those. A check is *undecided* where the interval of what was
 measured contains its threshold. A claim is *not tested* where no check decides anything at this
-size, and its finding then says what was seen. *As printed* says of a theorem whether it *stands*, or
-follows only once a misprint (*typo*), a *constant* or an *exponent* is corrected, or whether its
+size, and its finding then says what was seen. *As printed* says of a theorem whether it *stands*,
+or follows only once a misprint (*typo*), a *constant* or an *exponent* is corrected, or whether its
 proof has a *gap* or it is *false*. Numbers behind ± are 95 % intervals over draws of data and
 weights.
 [How to read a verdict](../../site/verdicts.md)."""

@@ -11,7 +11,7 @@ from PIL import Image
 
 from .. import errata, paths
 from ..errors import RunFailed
-from . import mistakes, pages, quotes, records
+from . import costs, mistakes, pages, quotes, records
 from .lean import lean
 
 THUMBNAIL = 400  # pixels across: twice the width on the page, for screens with fine pixels
@@ -96,6 +96,9 @@ def write_sources(source, figures):
     }
     written |= {path.name: pages.explorer_page(env, path) for path in pages.explorers()}
     written |= {f"reference/{name}.md": text for name, text in pages.reference().items()}
+    (source / "costs").mkdir()
+    for picture in costs.pictures():
+        shutil.copyfile(picture, source / "costs" / picture.name)
     _panels(source / "extra" / "panels", "".join(written.values()), entries)
     for name, text in written.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)

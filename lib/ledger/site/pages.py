@@ -241,7 +241,7 @@ def dashboard(env, entries, texts):
     tree = toctree("Start", ["start", "findings", "corrected", "errata"])
     tree += toctree("Papers", [f"{text[0]} <papers/{key}>" for key, text in texts.items()])
     tree += toctree(
-        "Reading", ["verdicts", "glossary", "running", *(path.stem for path in explorers())]
+        "Reading", ["verdicts", "glossary", "running", "cost", *(path.stem for path in explorers())]
     )
     tree += toctree("Library", [f"{name} <reference/{name}>" for name in reference()])
     return f"{quotes.page('index', quotes.Quotes(entries))}\n{raw(html)}\n{tree}"

@@ -10,9 +10,10 @@ from overparam.errors import OverparamError
 from .. import arguments, comparisons, errata, findings, paths, show
 from ..markup import raw
 from ..show import NOT_RUN
+from . import costs
 from .mistakes import OnSite
 
-PAGES = ("start", "findings", "verdicts")  # beside the first one and those of the papers
+PAGES = ("start", "findings", "verdicts", "cost")  # beside the first one and those of the papers
 _CARD = re.compile(r"^````\{container\} finding\n.*?^````$", re.MULTILINE | re.DOTALL)
 _PICTURE = Markup(
     '<p><a class="picture" style="width: {wide}" href="{page}.html">'
@@ -107,6 +108,18 @@ class Quotes:
         paper, _, name = fault.partition("-")
         found = {known.id: known for known in errata.load(paper).faults}
         return self._links.fault(found[name], words)
+
+    def exponents(self):
+        """How time grows with the sizes, as a table."""
+        return costs.exponents()
+
+    def scans(self):
+        """The pictures of how time and memory grow."""
+        return costs.scans()
+
+    def peers(self):
+        """Our times against those of peers, as a table."""
+        return costs.peers()
 
     def link(self, claim, words):
         """Words that lead to a claim's page."""
