@@ -71,12 +71,14 @@ def counted(found):
     certified = f"All but {without} have" if without else "Each has"
     return (
         f"We list {_several(len(rows), 'mistaken place')}, which go back to "
-        f"{_several(independent, 'independent mistake')}. A mistake matters if it changes a stated "
-        "result, leaves one without a proof, or is refuted by a counterexample. There "
-        f"{'is' if len(grave) == 1 else 'are'} {_several(len(grave), 'such mistake')}, by which "
+        f"{_several(independent, 'independent mistake')}. Of these, {len(grave)} "
+        f"{'matters' if len(grave) == 1 else 'matter'}: a mistake matters if it changes a stated "
+        "result, leaves one without a proof, or makes a claim that a counterexample refutes. "
         f"{_several(len(changed), 'statement')} must change. {certified} a certificate, which is "
         "a derivation that a reader can check with the paper, and a test that would fail if the "
-        "mistake were ours. The gravest comes first."
+        "mistake were ours. What a counterexample refutes comes first, then what the printed proof "
+        "does not give, then wrong exponents and constants. All other mistakes are places in the "
+        "table of all places."
     )
 
 
@@ -128,7 +130,7 @@ def _is_told(fault):
 def _fault(fault, links):
     about = [errata.SEVERITIES[fault.severity]]
     if fault.changes:
-        about.append(f"it changes {_listed(fault.changes)}")
+        about.append(f"what must change, or loses its proof: {_listed(fault.changes)}")
     elif not fault.grave:
         about.append("the statements stand")
     parts = [
@@ -139,7 +141,10 @@ def _fault(fault, links):
     ]
     if fault.certificate:
         parts.append(f"**Certificate.**\n\n{fault.certificate.strip()}")
-        parts.append(f"Tested by `{fault.test}` in {links.tests(fault.paper)}.")
+        parts.append(
+            f"Tested by `{fault.test}` in {links.tests(fault.paper)}: "
+            f"`pytest {errata.TESTS}/test_{fault.paper}.py -k {fault.test}`."
+        )
     else:
         parts.append("This mistake has no certificate.")
     places = [f"{row.place}{_seen(row, links)}" for row in fault.errata]
