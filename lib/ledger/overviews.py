@@ -20,15 +20,27 @@ TOTALS = re.compile(  # in the project's README; it names the claims that the ta
 PICTURE = 260  # pixels across
 LEGEND = """## All claims
 
+*With results* opens the executed notebook, with all figures and numbers. *To run* opens the
+notebook that you can change and rerun. *Checks* opens the file with the question, the thresholds
+and the sizes.
+
 A verdict is that of the largest size that was run: *laptop* is minutes on two cores, *desk* is
-hours, *paper* is the paper's own size. *In part* and *partly* mean that some checks hold and others
-do not; the fold below a finding names those. A check is *undecided* where the interval of what was
-measured contains its threshold. A claim is *not tested* where no check decides anything at this
-size, and its finding then says what was seen. *As printed* says of a theorem whether it *stands*,
-or follows only once a misprint (*typo*), a *constant* or an *exponent* is corrected, or whether its
-proof has a *gap* or it is *false*. Numbers behind ± are 95 % intervals over draws of data and
-weights.
-[How to read a verdict](../../site/verdicts.md)."""
+hours, *paper* is the paper's own size.
+
+- An experiment is *reproduced*, a theorem *holds* and a claim of ours is *confirmed* where all
+  checks hold: it is *not reproduced*, *fails* or is *refuted* where none holds and at least one
+  fails. *In part* and *partly* stand for everything between. The list that opens below a finding
+  names the checks that do not hold.
+- A check is *undecided* where the 95 % interval of what was measured has values that satisfy it,
+  and others.
+- A claim is *not tested* where no check decides anything at this size. Its finding then says what
+  was seen.
+- *As printed* says of a theorem whether the paper proves it. It *stands*; or it follows after a
+  misprint (*typo*), a *constant* or an *exponent* is corrected; or its proof has a *gap*; or it is
+  *false*.
+
+Numbers behind ± are 95 % intervals over draws, which are random choices of data and weights.
+[More on verdicts](../../site/verdicts.md)."""
 
 
 def write():
@@ -154,7 +166,7 @@ def _row(entry):
     """
     claim, version = entry.claim, entry.best
     picture, words, verdict = "", f"**{render.in_cell(claim.title)}**", f"**{entry.verdict}**"
-    links = [f"[page]({claim.page.notebook.name})", f"[registered]({claim.page.file.name})"]
+    links = [f"[to run]({claim.page.notebook.name})", f"[checks]({claim.page.file.name})"]
     if version and version.record:
         folder, executed = _reference(entry)
         if version.figure:
@@ -165,7 +177,7 @@ def _row(entry):
         words += f"<br>{render.in_cell(findings.opening(version.finding))}"
         words += f"<br>{claim.source}{_open_checks(claim, version.record)}"
         verdict += f" ({version.size})"
-        links.insert(0, f"[executed reference]({executed})")
+        links.insert(0, f"[with results]({executed})")
     if claim.printed:
         verdict += f"<br>as printed: {claim.printed}"
     return f"| {picture} | {words} | {verdict}<br>{'<br>'.join(links)} |"

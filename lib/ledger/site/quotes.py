@@ -93,10 +93,6 @@ class Quotes:
         own = [entry for entry in self._entries.values() if entry.claim.paper == paper]
         return show.counts([(entry.claim.kind, entry.verdict) for entry in own])
 
-    def deciding(self):
-        """The number of registered checks: each of them decides."""
-        return sum(len(entry.claim.checks) for entry in self._entries.values())
-
     def mistakes(self, *severities):
         """The number of mistakes that matter, in all papers; severities: only of these."""
         faults = [fault for paper in errata.papers() for fault in errata.load(paper).faults]
