@@ -25,6 +25,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from ledger import fingerprints
+from ledger.run import apply_environment
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -106,6 +107,7 @@ def main(rows):
 
     And keep them.
     """
+    apply_environment()
     torch.set_num_threads(1)
     threadpool_limits(1)
     for each in rows:

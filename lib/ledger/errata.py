@@ -90,10 +90,11 @@ class Remark:
 
 @dataclass(frozen=True)
 class Errata:
-    """All that was found in one text; version: which one was read."""
+    """All that was found in one text; version: which one was read; notation: its main symbols."""
 
     paper: str
     version: str
+    notation: str
     faults: tuple
     errata: tuple
     remarks: tuple
@@ -115,7 +116,7 @@ def load(paper):
     """The Errata of a paper. Raises ClaimError, which names file and place, for a malformed one."""
     name = f"{registry.ERRATA}/{paper}.toml"
     tables = read(name)
-    wrong = tables.keys() - {"version", "faults", "errata", "remarks"}
+    wrong = tables.keys() - {"version", "notation", "faults", "errata", "remarks"}
     if wrong:
         raise ClaimError(f"{name}: there is no key {sorted(wrong)[0]!r}")
     rows = tuple(_errata(name, paper, table) for table in tables.get("errata", []))
@@ -130,7 +131,8 @@ def load(paper):
     for fault in faults:
         if known.count(fault.id) > 1:
             raise ClaimError(f"{name}: there are two faults {fault.id!r}")
-    return Errata(paper, tables.get("version", ""), faults, rows, remarks)
+    about = tables.get("version", ""), tables.get("notation", "")
+    return Errata(paper, *about, faults, rows, remarks)
 
 
 def read(name):

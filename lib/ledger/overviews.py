@@ -153,7 +153,8 @@ def _errata(loaded):
         made[folder / f"{paper}.md"] = head + mistakes.chapter(found, links)
         index.append(f"- [{name}]({paper}.md)")
     written = (paths.SITE / "corrected.md").read_text(encoding="utf-8").strip()
-    parts = [written, "Errata of each paper:", "\n".join(index)]
+    parts = [written, "All mistakes of each paper:", "\n".join(index)]
+    parts.append(mistakes.index([errata.load(paper) for paper in errata.papers()], links, names))
     parts.append(mistakes.corrected(verdicts, links, names))
     made[folder / "README.md"] = "\n\n".join(parts) + "\n"
     return made

@@ -101,8 +101,10 @@ if (head) {
   head.append(button);
 }
 
-// A figure of a claim's page opens as large as the window, on the page; Escape or a click closes it.
-const figures = head ? document.querySelectorAll("img.overview, .cell_output img:not(.slider img)") : [];
+// A figure opens as large as the window, on the page; Escape or a click closes it.
+const figures = document.querySelectorAll(
+  head ? "img.overview, .cell_output img:not(.slider img)" : ".bd-article :is(section, p) > img",
+);
 if (figures.length) {
   const dialog = document.createElement("dialog");
   dialog.id = "enlarged";

@@ -380,9 +380,10 @@ def test_nothing_is_published_that_no_page_uses(built):
     assert sum(path.stat().st_size for path in static.rglob("*") if path.is_file()) < 4e6
 
 
-def test_a_figure_opens_enlarged_on_its_page_and_closes_by_escape(chromium, built):
+@pytest.mark.parametrize("name", [SAMPLE.page(), f"papers/{SAMPLE.claim.paper}"])
+def test_a_figure_opens_enlarged_on_its_page_and_closes_by_escape(chromium, built, name):
     visitor = Visitor(chromium, built)
-    page = visitor.open(SAMPLE.page())
+    page = visitor.open(name)
     address, dialog = page.url, page.locator("#enlarged")
     assert not dialog.is_visible()
     for button in (page.locator("button.enlarge").first, page.locator("button.enlarge").last):

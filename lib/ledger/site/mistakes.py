@@ -188,7 +188,9 @@ def corrected(verdicts, links, names):
     parts = []
     for paper, rows in theorems().items():
         lines = [_theorem(row, verdicts, links) for row in rows]
-        parts.append("\n".join([f"## {names[paper]}\n", *THEOREMS, *lines]))
+        read = errata.load(paper)
+        about = f"Text read: {read.version}. {read.notation.strip()}".strip()
+        parts.append("\n".join([f"## {names[paper]}\n", f"{about}\n", *THEOREMS, *lines]))
     return "\n\n".join(parts)
 
 
@@ -197,10 +199,14 @@ def _theorem(row, verdicts, links):
     if row.repair:
         supports += f" *Repair:* {row.repair.strip()}"
     faults = {fault.id: fault for fault in errata.load(row.paper).faults}
-    for name in row.faults:
-        supports += f" ({links.fault(faults[name], 'why')})"
-    measured = [links.claim(claim, verdicts.get(claim, rule.NOT_TESTED)) for claim in row.claims]
-    cells = [f"**{row.name}**", row.printed, supports, ", ".join(measured)]
+    if row.faults:
+        reasons = [links.fault(faults[name], faults[name].title) for name in row.faults]
+        supports += f" *Why:* {'; '.join(reasons)}."
+    measured = []
+    for claim in row.claims:
+        where, verdict = registry.claim(claim).source, verdicts.get(claim, rule.NOT_TESTED)
+        measured.append(links.claim(claim, f"{where.partition(';')[0]}: {verdict}"))
+    cells = [f"**{row.name}**", row.printed, supports, "; ".join(measured)]
     return f"| {' | '.join(in_cell(cell.strip() or '–') for cell in cells)} |"
 
 
