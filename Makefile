@@ -22,7 +22,7 @@ figures: $(READY)
 # their records aside: two_runs.py compares those with `make figures`.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)
-	"$(PYTHON)" -m pytest tests -n 3 --dist loadgroup
+	"$(PYTHON)" -m pytest tests -n 3
 	rm -rf logs/nbval
 	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks \
 		-n 2 --dist loadfile --nbval-kernel-name python3 --nbval-cell-timeout 120 -p no:cacheprovider

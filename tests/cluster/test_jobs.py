@@ -16,7 +16,6 @@ from ledger import records, registry
 from ledger.paths import ROOT
 
 pytest.importorskip("snakemake_executor_plugin_slurm")
-pytestmark = pytest.mark.xdist_group("slurm")  # one scheduler, so one process of the tests
 JOB = re.compile(r"wildcards: profile=paper, stem=(\S+)\n(?: +threads: (\d+)\n)? +resources: (.*)")
 DRY_RUN = """
 import sys

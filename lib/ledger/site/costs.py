@@ -18,12 +18,13 @@ def measured(name):
 def exponents():
     """A table: how time grows along an axis, as fitted and as counted."""
     lines = [
-        "| twice the | of | sizes | power of time, measured | counted |",
-        "|---|---|---|---|---|",
+        "| twice the | of | sizes | power of time, measured | counted | time at twice the size |",
+        "|---|---|---|---|---|---|",
     ]
     for row in measured("-scaling")["rows"]:
         sizes = f"{row['at'][0]:,} to {row['at'][-1]:,}"
         cells = [AXES[row["axis"]], row["path"], sizes, f"{row['exponent']:.2f}", row["theory"]]
+        cells.append(f"{2 ** row['exponent']:.1f} times")
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
