@@ -28,7 +28,7 @@ A verdict is that of the largest size that was run: *laptop* is minutes on two c
 hours, *paper* is the paper's own size.
 
 - An experiment is *reproduced*, a theorem *holds* and a claim of ours is *confirmed* where all
-  checks hold: it is *not reproduced*, *fails* or is *refuted* where none holds and at least one
+  checks hold. It is *not reproduced*, *fails* or is *refuted* where none holds and at least one
   fails. *In part* and *partly* stand for everything between. The list that opens below a finding
   names the checks that do not hold.
 - A check is *undecided* where the 95 % interval of what was measured has values that satisfy it,
