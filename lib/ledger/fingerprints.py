@@ -5,11 +5,13 @@ Versions, machine, git revision, and a fingerprint of everything that it depends
 
 import ast
 import contextlib
+import copy
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import tomllib
 from functools import cache
@@ -25,6 +27,7 @@ PACKAGE = "overparam"  # of it, the one that pages compute with
 VALUES = Path(__file__).with_name(
     "values.py"
 )  # of this package, the module that decides the values of a record
+FOR_ALL = "from overparam.training import fast_products"  # what `claim.py` uses for every notebook
 # These change no number: messages, the memory that may be used, and where files lie.
 NEUTRAL = {"overparam", "overparam.errors", "overparam.memory", "overparam.settings"}
 
@@ -78,12 +81,12 @@ def fingerprint(notebook, parameters, deciding, threads):
 
     parameters: the size's values; deciding: what decides of the checks (`registry.deciding`);
     threads: how many the size has; the notebook's code, with the tags of its cells; the code of
-    every module of the library that it imports, directly or through others; the registered data
-    sets that this code names. Prose, comments and docstrings do not count.
+    the library that it can reach; the registered data sets that this code names. Prose, comments
+    and docstrings do not count.
     """
     decided = json.dumps([parameters, deciding, threads], sort_keys=True, default=str)
-    code = [_notebook_code(notebook), *_tags(notebook)]
-    code += [_code(VALUES), *map(_code, modules(notebook).values())]
+    code = [_notebook_code(notebook), *_tags(notebook), _code(VALUES)]
+    code += [statement["code"] for statement in reached(notebook, parameters)]
     text = "\n".join(code)
     data_sets = [table for name, table in _data_sets().items() if name in text + decided]
     return _digest([decided, text, *data_sets])
@@ -95,6 +98,88 @@ def library(notebook):
     Trainings go on while it stays the same.
     """
     return _digest(map(_code, modules(notebook).values()))
+
+
+def reached(notebook, parameters):
+    """The library's statements that a notebook can reach, in the order of modules and lines.
+
+    A statement is {module; place in it; defines: the names that it gives the module, or None;
+    words: the names that it uses; code}, of a module that the notebook imports, directly or
+    through others. A function, a class, an import or a constant is reached where the notebook, a
+    value of a parameter or a statement that is reached uses its name, for whatever it may be: of
+    two definitions of one name, both are reached. Other statements run at each import, and count.
+    """
+    statements = [
+        {"module": name, "place": place, **statement}
+        for name, file in modules(notebook).items()
+        for place, statement in enumerate(_of_source("statements", _code(file), _module_statements))
+    ]
+    own = f"{FOR_ALL}\n{_notebook_code(notebook)}"
+    words = set(_of_source("words", own, _words))
+    words.update(re.findall(r"\w+", json.dumps(parameters, default=str)))
+    found = []
+    new, rest = _split(statements, words)
+    while new:
+        found += new
+        for statement in new:
+            words.update(statement["words"])
+        new, rest = _split(rest, words)
+    return sorted(found, key=lambda statement: (statement["module"], statement["place"]))
+
+
+def _split(statements, words):
+    """Those of the statements that these words reach, and the others."""
+    reached, others = [], []
+    for statement in statements:
+        names = statement["defines"]
+        uses = names is None or not words.isdisjoint(names)
+        (reached if uses else others).append(statement)
+    return reached, others
+
+
+def _module_statements(code):
+    """[{defines, words, code}] of a module, as `reached` wants them; each imported name is one."""
+    found = []
+    for node in ast.parse(code).body:
+        names = None
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__"):
+            names = [node.name]
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                one = copy.copy(node)
+                one.names = [alias]
+                bound = (alias.asname or alias.name).split(".")[0]
+                found.append(_statement(one, [bound]))
+            continue
+        elif isinstance(node, ast.Assign) and not _calls(node):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        found.append(_statement(node, names or None))
+    return found
+
+
+def _statement(node, names):
+    code = ast.unparse(node)
+    words = [] if names == ["__all__"] else _words(code)  # the library imports nothing by a star
+    return {"defines": names, "words": words, "code": code}
+
+
+def _calls(node):
+    """Whether a statement may do more than to give a value: a call can change anything."""
+    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
+def _words(code):
+    """All names that a piece of code uses: of values, attributes and imports, and whole strings."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                found.add(name)
+            case ast.alias(name=name):
+                found.update(name.split("."))
+            case ast.Constant(value=str(text)) if text.isidentifier():
+                found.add(text)
+    return sorted(found)
 
 
 def _digest(texts):
@@ -135,7 +220,7 @@ def modules(notebook):
     """{dotted name: file} of the library's modules that a notebook imports, directly or through
     others, sorted.
     """
-    found, waiting = {}, [*_imports(_notebook_code(notebook), "")]
+    found, waiting = {}, [*_imports(FOR_ALL, ""), *_imports(_notebook_code(notebook), "")]
     while waiting:
         name = waiting.pop()
         if name not in found:

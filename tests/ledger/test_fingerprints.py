@@ -1,9 +1,16 @@
 """The fingerprint of a record sees code, not prose, comments, outputs or unrelated modules."""
 
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import nbformat
 import pytest
 
-from ledger import fingerprints, records
+from ledger import claim, fingerprints, records, registry
 
 
 @pytest.fixture
@@ -81,19 +88,19 @@ def test_words_decide_nothing_and_a_threshold_or_a_kind_does(toy):
 
 @pytest.fixture
 def library(path, tmp_path, monkeypatch):
-    """Writes modules of a package, and gives the fingerprint of a notebook that imports `one`."""
+    """Writes modules of a package, and gives the fingerprint of a notebook that uses `one`."""
     package = tmp_path / "lib" / "overparam"
     (package / "data").mkdir(parents=True)
     (package / "data" / "registry.toml").touch()
     (package / "__init__.py").touch()
     monkeypatch.setattr(fingerprints, "LIBRARY", tmp_path / "lib")
-    notebook(path, "from overparam import one")
 
-    def made(**modules):
+    def made(page="from overparam import one\none.g()", parameters=None, **modules):
+        notebook(path, page)
         for name, text in modules.items():
             (package / f"{name}.py").write_text(text)
         fingerprints.refresh()
-        return fingerprints.fingerprint(path, {}, [], 1), fingerprints.library(path)
+        return fingerprints.fingerprint(path, parameters or {}, [], 1), fingerprints.library(path)
 
     yield made
     fingerprints.refresh()
@@ -105,33 +112,135 @@ F = "X = 1\n\n\ndef f():\n    return X\n"
 @pytest.mark.parametrize(
     "code",
     [
-        "from . import two",
-        "from .two import f",
-        "from .two import *",
-        "import overparam.two as t",
-        "from overparam import two",
-        "from overparam.two import f",
-        "def f():\n    from .two import f",
-        "from .three import x",
+        "from . import two\ndef g(): two.f()",
+        "from .two import f\ndef g(): f()",
+        "from .two import f as h\ndef g(): h()",
+        "import overparam.two as t\ndef g(): t.f()",
+        "from overparam import two\ndef g(): two.f()",
+        "import overparam.two\ndef g(): overparam.two.f()",
+        "def g():\n    from .two import f\n    f()",
+        "from . import two\ndef g(): getattr(two, 'f')()",
+        "from .three import between\ndef g(): between()",
+        "from .two import f\nclass Base:\n    def call(self): f()\nclass g(Base): pass",
+        "from .two import f\nTABLE = {'f': f}\ndef g(): TABLE['f']()",
+        "from .two import f\nmade = f()\ndef g(): pass",  # at each import
     ],
 )
-def test_a_module_counts_however_it_is_imported(library, code):
-    """With all its code, but not with its words; one that is not imported does not count."""
-    three, other = "from . import two\nx = 1", F + "\nX = 3\n"
-    said = F.replace("f():", 'f():  # why\n    """The answer."""')
+def test_what_is_reached_counts_however_it_is_reached(library, code):
+    """With all its code, but not with its words."""
+    three = "from . import two\n\n\ndef between():\n    return two.f()\n"
     before = library(one=code, two=F, three=three)
-    after = library(one=code, two=other, three=three)
-    assert [a != b for a, b in zip(before, after, strict=True)] == [True, True]
+    for changed in ("X = 2", "return X + 1"):
+        old = changed.split("=")[0] if "=" in changed else "return X"
+        other = F.replace("X = 1", changed) if "=" in changed else F.replace(old, changed)
+        after = library(one=code, two=other, three=three)
+        assert [a != b for a, b in zip(before, after, strict=True)] == [True, True]
+    said = F.replace("f():", 'f():  # why\n    """The answer."""')
     assert library(one=code, two=said, three=three) == before
-    assert library(one="x = 1", two=F, three=three) == library(one="x = 1", two=other, three=three)
 
 
-def test_no_module_of_the_library_imports_by_name():
-    """The fingerprint would not see it."""
-    for file in (fingerprints.LIBRARY / fingerprints.PACKAGE).rglob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        for word in ("import_module", "__import__", "globals()"):
-            assert word not in text, file
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        (F, F + "\n\ndef unused():\n    return f()\n", False),
+        (F, F + "\nUNUSED = 3\n", False),
+        (F, "import math\n" + F, False),
+        (F, F + "\n\nclass Unused:\n    pass\n", False),
+        (F, F + "\nprint(X)\n", True),  # what stands in no definition is run at each import
+        (F, F + "\nunused = print(X)\n", True),
+        (F, F + "\nif X:\n    X = 2\n", True),
+        (F, F + "\nX = 3\n", True),
+        (F, F + "\n\ndef f():\n    return 4\n", True),
+        (F, F + "\n\ndef __getattr__(name):\n    return X\n", True),
+    ],
+)
+def test_what_is_not_reached_does_not_count(library, before, after, counts):
+    code = "from .two import f\ndef g(): f()"
+    made = [library(one=code, two=text)[0] for text in (before, after)]
+    assert (made[0] != made[1]) == counts
+
+
+def test_a_trainings_checkpoints_see_the_whole_of_the_modules(library):
+    """A page that gets a new figure goes on with its trainings."""
+    one = "def f(): pass\ndef g(): pass"
+    before, after = (
+        library(page=f"from overparam import one\n{use}", one=one)[1] for use in ("", "one.g()")
+    )
+    assert before == after
+    assert library(one=one)[1] != library(one=one + "\nx = 1")[1]
+
+
+def test_a_parameters_value_may_be_the_name_of_a_function(library):
+    page = "from overparam import one\ngetattr(one, kind)()"
+    made = {}
+    for result in (1, 2):
+        one = f"def h(): return {result}\ndef g(): pass"
+        made[result] = [
+            library(page=page, parameters={"kinds": [kind]}, one=one)[0] for kind in ("h", "g")
+        ]
+    assert [a == b for a, b in zip(*made.values(), strict=True)] == [False, True]
+
+
+def test_a_module_counts_only_where_it_is_imported(library):
+    other = F + "\nprint(X)\n"
+    for code, counts in (("from . import two\ndef g(): pass", True), ("def g(): pass", False)):
+        before, after = (library(one=code, two=text) for text in (F, other))
+        assert [a != b for a, b in zip(before, after, strict=True)] == [counts, counts]
+
+
+def test_the_library_and_the_pages_reach_nothing_by_other_ways():
+    """The fingerprint would not see it: modules imported by name, definitions read by a name that
+    only a run knows, imports by a star, decorators that keep what they decorate.
+    """
+    known = {"cache", "lru_cache", "contextmanager", "dataclass", "_checked"}
+    files = (fingerprints.LIBRARY / fingerprints.PACKAGE).rglob("*.py")
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    pages = {claim.page.notebook for claim in registry.registry().values()}
+    texts |= {page: fingerprints._notebook_code(page) for page in pages}
+    for file, text in texts.items():
+        for word in ("import_module", "__import__", "import *", "eval(", "exec(", "__subclasses__"):
+            assert f" {word}" not in text, file
+        tree = ast.parse(text)
+        imported = {
+            alias.asname or alias.name.split(".")[-1]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        } - {"torch"}
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Name(id="getattr" | "vars"), args=[ast.Name(id=read), *_]):
+                    assert read not in imported, file
+        for statement in tree.body if file not in pages else []:
+            for decorator in getattr(statement, "decorator_list", []):
+                called = getattr(decorator, "func", decorator)
+                assert getattr(called, "attr", getattr(called, "id", None)) in known, file
+
+
+def test_of_the_library_claims_use_what_is_counted_for_every_page():
+    code = fingerprints._code(Path(claim.__file__))
+    used = [
+        f"from {base} import {name}"
+        for base, names in fingerprints._import_statements(code)
+        for name in names
+        if base.startswith("overparam")
+        and not {base, f"{base}.{name}"} & (fingerprints.NEUTRAL - {"overparam"})
+    ]
+    assert used == [fingerprints.FOR_ALL]
+
+
+@pytest.mark.parametrize("page", ["arora2019-thm31-linear-rate", "noy2021-lem1-identity"])
+def test_what_a_page_runs_of_the_library_is_reached(page, tmp_path):
+    """Seen while it runs: every function of the library that is called."""
+    command = [sys.executable, Path(__file__).with_name("calls.py"), page]
+    environment = os.environ | {"OVERPARAM_FIGURES": str(tmp_path / "figures")}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    called, unseen = json.loads(done.stdout.splitlines()[-1])
+    assert len(called) > 20
+    assert not unseen
 
 
 def test_of_the_data_sets_those_that_are_named_count(path, monkeypatch):
