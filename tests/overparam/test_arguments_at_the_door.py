@@ -157,6 +157,19 @@ def test_a_training_refuses_inputs_of_another_precision():
     refused(lambda: gradient_descent(net, torch.eye(3), loss, 0.1, 1), "float32", "float64")
 
 
+def test_a_training_refuses_labels_of_another_precision():
+    refused(
+        lambda: train(y=torch.ones(3).double()), "y is", "float64", "float32", "make them equal"
+    )
+    net, x = GatedRuns("grelu", 3, 8, 1, seeds=[0]), torch.eye(3).double()
+    refused(
+        lambda: gradient_descent(net, x, SquaredLoss(torch.ones(3, 1)), 0.1, 1), "y is", "float32"
+    )
+    classes = CrossEntropyLoss(torch.zeros(3, dtype=torch.int64))  # these have no precision
+    leaky = LeakyMLP(3, 8, 2, 1, alphas=[0.5], seeds=[0])
+    assert gradient_descent(leaky, torch.eye(3), classes, 0.1, 1).loss.isfinite().all()
+
+
 def test_step_sizes_are_not_negative_and_one_for_each_run():
     refused(lambda: train(eta=-0.1), "eta", "-0.1")
     refused(lambda: train(eta=[0.1, NAN], seeds=[0, 1]), "eta", "NaN")

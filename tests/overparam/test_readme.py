@@ -12,7 +12,7 @@ import torch
 
 import overparam
 from overparam import data, settings
-from overparam.errors import DataUnavailable
+from overparam.errors import DataUnavailable, ParameterError
 from overparam.models.deep_relu import ReLUNet
 from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
@@ -83,7 +83,8 @@ def test_a_training_and_its_figure_are_what_they_say(capsys):
     assert loss.shape == (3, 501)
     assert bool((loss[:, -1] < 0.05 * loss[:, 0]).all())
     assert capsys.readouterr().out == f"{loss[:, [0, -1]]}\n"
-    (forms,) = re.findall(r"# or (.*): the papers", TASKS["Train a net"][0])
+    assert SquaredLoss(torch.ones(2)).form == "halfsum"
+    (forms,) = re.findall(r"# half the sum; others are (.*)", TASKS["Train a net"][0])
     for form in re.findall(r'"(\w+)"', forms):
         assert SquaredLoss(torch.ones(2), form).form == form
     drawn = ran("Train a net", 1, history=made["history"])
@@ -110,6 +111,8 @@ def test_an_attack_changes_more_than_chance_within_its_radii():
 
 def test_the_rules_on_seeds_and_precision_are_kept():
     assert TwoLayerReLU(3, 8, 1.0, seeds=[0]).runs == 1
+    with pytest.raises(ParameterError, match="seeds must be a list"):
+        TwoLayerReLU(3, 8, 1.0, seeds=0)
     precision = {
         torch.float32: [
             TwoLayerReLU(3, 8, 1.0, seeds=[0]).dtype,

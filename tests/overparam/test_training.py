@@ -159,6 +159,13 @@ def test_bad_settings_are_refused():
         SquaredLoss(signs(5), "median")
 
 
+def test_squared_loss_is_half_the_sum_where_no_form_is_given():
+    u, y = torch.tensor([[3.0, -1.0], [0.0, 2.0]]), torch.tensor([1.0, -1.0])
+    value, derivative = SquaredLoss(y)(u.clone())
+    assert value.tolist() == [2.0, 5.0]
+    assert torch.equal(derivative, u - y)
+
+
 @pytest.mark.parametrize("form", ["sum", "halfsum", "mean"])
 def test_loss_derivative_is_autograds(form):
     u = torch.randn(

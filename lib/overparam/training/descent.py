@@ -95,6 +95,9 @@ def _check(net, x, loss):
         raise ParameterError(f"x is {x.dtype} and the net is {precision}: make them equal")
     if isinstance(loss, Loss):
         arguments.finite(loss.y, "y")
+        numbers = x.is_floating_point() and loss.y.is_floating_point()  # not rows, nor classes
+        if numbers and loss.y.dtype != precision:
+            raise ParameterError(f"y is {loss.y.dtype} and the net is {precision}: make them equal")
         labels = loss.y.shape[1 if loss.runs_axis else 0]
         if labels != x.shape[-2]:
             told = f"y has {labels} labels, of shape {arguments.shape(loss.y)}"

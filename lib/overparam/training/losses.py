@@ -56,18 +56,19 @@ class Loss:
 class SquaredLoss(Loss):
     """scale * sum over examples (and outputs) of (u - y)^2, per run.
 
-    y: targets (n,) or (n, d), or with a leading run axis (R, n) or (R, n, d). form: `sum` (Guo et
-    al. 2024, Section 2), `halfsum` (Arora et al. 2019's Phi; Noy et al. 2021, eq. (2)), `mean`
-    (over examples and outputs) or `halfmean` (half the mean over examples). A run whose value
-    exceeds `limit` has diverged: value and derivative are NaN.
+    y: targets (n,) or (n, d), or with a leading run axis (R, n) or (R, n, d). form: `halfsum`
+    (Arora et al. 2019's Phi; Noy et al. 2021, eq. (2)), `sum` (Guo et al. 2024, Section 2), `mean`
+    (over examples and outputs) or `halfmean` (half the mean over examples). A step size is only
+    worth something beside its form. A run whose value exceeds `limit` has diverged: value and
+    derivative are NaN.
 
-    >>> loss = SquaredLoss(torch.tensor([1.0, -1.0]), "halfsum")
+    >>> loss = SquaredLoss(torch.tensor([1.0, -1.0]))
     >>> value, derivative = loss(torch.tensor([3.0, -1.0]))
     >>> value.item(), derivative.tolist()
     (2.0, [2.0, 0.0])
     """
 
-    def __init__(self, y, form, *, limit=None, runs_axis=False):
+    def __init__(self, y, form="halfsum", *, limit=None, runs_axis=False):
         one = y[0] if runs_axis else y
         scales = {"sum": 1.0, "halfsum": 0.5, "mean": 1.0 / one.numel(), "halfmean": 0.5 / len(one)}
         if form not in scales:
