@@ -27,6 +27,14 @@ def figures(tmp_path, monkeypatch):
     return tmp_path / "figures"
 
 
+def pytest_collection_modifyitems(items):
+    """The site's tests begin first: they take longest, and one process builds the site for all.
+
+    At the end, other processes would wait for it with nothing left to do.
+    """
+    items.sort(key=lambda item: item.path.parent.name != "site")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield

@@ -4,6 +4,7 @@ loses nothing.
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -340,3 +341,27 @@ def test_states_of_jobs_are_asked_of_what_the_controller_keeps(tmp_path, monkeyp
     assert ("squeue" in words) == asked
     told = _where(["--executor=slurm", "--slurm-status-command=sacct"], "smoke", ["a"], None)
     assert "squeue" not in told
+
+
+PARENT = """
+import os
+from pathlib import Path
+from ledger import paths
+parent = Path(f"/proc/{os.getppid()}/cmdline").read_text().split("\\0")
+paths.NOTEBOOKS.joinpath("toy2020", "parent").write_text(" ".join(parent))
+value = 0.5
+"""
+
+
+def test_notebooks_of_one_thread_run_in_prepared_kernels_where_there_are_several(project):
+    toy.write(project.notebooks, "toy2020-child", PARENT)
+    parent = project.notebooks / "toy2020" / "parent"
+    told = {}
+    for others in ((), ("toy2020-fine",)):
+        project.only("toy2020-child", *others)
+        shutil.rmtree(project.figures, ignore_errors=True)
+        code, _, err = project.run("figures")
+        assert code == 0, err
+        told[len(others)] = parent.read_text()
+    assert "prepared.py" not in told[0]
+    assert "prepared.py serve" in told[1]
