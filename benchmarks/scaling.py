@@ -33,7 +33,7 @@ from overparam.training.precision import fast_products
 
 P = 20  # input dimension
 SECONDS, LEAST = 0.3, 3  # a point is measured for so long, and so often at least
-AXES = {"n": "examples $n$", "m": "width $m$", "L": "depth $L$", "runs": "runs", "cores": "cores"}
+AXES = {"n": "examples $n$", "m": "width $m$", "L": "depth $L$", "runs": "draws", "cores": "cores"}
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,16 @@ LS = (2, 4, 8, 16, 32)
 RUNS = (1, 2, 4, 8, 16, 32)
 CORES = tuple(range(1, (torch.get_num_threads() or 1) + 1))
 TINY, WIDE = {"n": 100, "m": 64}, {"n": 500, "m": 256}
+LOOKS = {  # the colour and the marker of a path, by number
+    "two-layer step": 0,
+    "deep step": 1,
+    "finite-width NTK": 2,
+    "closed-form NTK": 3,
+    "11 label vectors": 4,
+    "sweep, m = 64": 0,
+    "sweep, m = 256": 1,
+    "8 nets, m = 256": 1,
+}
 SCANS = (
     Scan("two-layer step", "n", NS, 1, lambda v: two_layer(n=v), lambda v: two_layer_bytes(n=v)),
     Scan("deep step", "n", NS, 1, lambda v: deep(n=v), lambda v: deep_bytes(n=v)),
@@ -246,10 +256,14 @@ def measure(scan):
 
 
 def draw(rows, axis):
-    """Seconds with fitted and theoretical exponents, and memory beside the formula."""
+    """Seconds with fitted and counted exponents, and memory beside what the arrays take.
+
+    A path has the same colour in all pictures.
+    """
     fig, axes = plots.figure(1, 2, width=4.8, height=3.6)
     left, right = axes[0]
-    for i, row in enumerate(rows):
+    for row in rows:
+        i = LOOKS[row["path"]]
         at, times, (low, high) = row["at"], np.array(row["seconds"]), np.transpose(row["quartiles"])
         exponent = f": {row['exponent']:.2f} ({row['theory']})" if "exponent" in row else ""
         look = plots.style(i) | {"marker": plots.MARKERS[i]}
@@ -268,13 +282,14 @@ def draw(rows, axis):
             marker="_",
             ms=12,
         )
-    for ax, label in ((left, "seconds"), (right, "peak memory, MiB (bars: formula)")):
+    for ax, label in ((left, "seconds"), (right, "peak memory in MiB")):
         ax.set(xscale="log", yscale="log", xlabel=AXES[axis], ylabel=label)
         ax.set_xticks(sorted({value for row in rows for value in row["at"]}))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_major_formatter("{x:g}")
         ax.legend(fontsize=7.5)
-    left.set_title("exponents fitted to the last three points (theory; thin lines)", fontsize=9)
+    left.set_title("power of time: measured (counted)")
+    right.set_title("short bars: what the arrays take")
     return fig
 
 
