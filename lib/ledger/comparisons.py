@@ -40,7 +40,12 @@ def drawn(paper, measured):
     bottom = TOP + ROW * len(rows)
     equal = scale(1)
     middle = (PLOT[0] + PLOT[1]) / 2
-    star = " (★ the paper)" if any(row.get("paper") for row in told["rows"]) else ""
+    signs = []
+    if any(row.get("paper") for row in told["rows"]):
+        signs.append("★ the paper")
+    if any(_low(found) <= 0 for _, found in rows if found):
+        signs.append("◂ reaches zero or below")
+    meaning = f" ({', '.join(signs)})" if signs else ""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 44}" '
         f'style="max-width: {WIDTH}px; width: 100%; height: auto">',
@@ -49,7 +54,7 @@ def drawn(paper, measured):
         _text(equal - 8, 18, f"← {told['less']}", "end"),
         _text(equal + 8, 18, f"{told['more']} →", "start"),
         _line(equal, 26, equal, bottom, "#222", "5 3"),
-        _text(middle, bottom + 36, told["title"] + star, "middle"),
+        _text(middle, bottom + 36, told["title"] + meaning, "middle"),
         _line(PLOT[0], bottom, PLOT[1], bottom, GREY),
     ]
     for tick in scale.ticks:
@@ -69,8 +74,15 @@ def _row(row, found, down, scale):
         return [*parts, _text(NUMBERS, down + 5, "not measured", "start", GREY)]
     low, high = found.get("interval") or (found["value"], found["value"])
     parts.append(_line(scale(low), down, scale(high), down, BLUE, width=2.5))
+    if low <= 0:  # which a logarithmic axis does not have
+        parts.append(_text(PLOT[0], down + 5, "◂", "middle", BLUE))
     parts.append(f'<circle cx="{scale(found["value"]):.1f}" cy="{down}" r="4.5" fill="{BLUE}"/>')
     return [*parts, _text(NUMBERS, down + 5, findings.measured(found), "start", BLUE)]
+
+
+def _low(found):
+    """The lower end of a measurement's interval; its value where it has none."""
+    return (found.get("interval") or (found["value"],))[0]
 
 
 def _numbers(row, found):

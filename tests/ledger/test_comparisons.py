@@ -28,18 +28,40 @@ MEASURED = {
 
 
 @pytest.fixture
-def picture(tmp_path, monkeypatch):
+def drawn(tmp_path, monkeypatch):
+    """The picture of measurements."""
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "some2020.toml").write_text(THREE_ROWS, encoding="utf-8")
     monkeypatch.setattr(paths, "SITE", tmp_path)
-    return ElementTree.fromstring(comparisons.drawn("some2020", lambda *key: MEASURED.get(key)))
+
+    def made(measured):
+        picture = comparisons.drawn("some2020", lambda *key: measured.get(key))
+        return ElementTree.fromstring(picture)
+
+    return made
+
+
+@pytest.fixture
+def picture(drawn):
+    return drawn(MEASURED)
+
+
+def words_of(picture):
+    return ["".join(text.itertext()) for text in picture.iter(f"{SVG}text")]
 
 
 def test_a_row_has_its_words_and_its_number_and_says_what_was_not_measured(picture):
-    words = ["".join(text.itertext()) for text in picture.iter(f"{SVG}text")]
+    words = words_of(picture)
     shown = {"Data <one>", "0.50 ± 0.25", "★", "Data two", "2", "Data three", "not measured"}
     assert shown <= {*words}
     assert "error / error of ReLU (★ the paper)" in words
+
+
+def test_an_interval_that_reaches_zero_leaves_the_axis_by_an_arrow(drawn, picture):
+    words = words_of(drawn(MEASURED | {("c", "ratio", None): {"value": 0.5, "interval": [0, 1]}}))
+    assert words.count("◂") == 1
+    assert "error / error of ReLU (★ the paper, ◂ reaches zero or below)" in words
+    assert "◂" not in words_of(picture)
 
 
 def test_dots_and_intervals_lie_on_one_logarithmic_axis(picture):
