@@ -115,7 +115,10 @@ def paper_value(ax, x, y, label="the paper", **kwargs):
 
 
 def band(ax, x, runs, *, label, i=0, marker=False, **kwargs):
-    """Median over runs (axis 0) of `runs` (R, len(x)), with a band from smallest to largest."""
+    """Median over runs (axis 0) of `runs` (R, len(x)), with a band from smallest to largest.
+
+    i: which colour and dashes, as in `style`: 0 for the first band of a panel, 1 for the next.
+    """
     runs = np.atleast_2d(np.asarray(runs, dtype=float))
     marked = {"marker": MARKERS[i % len(MARKERS)]} if marker else {}
     (line,) = ax.plot(x, np.median(runs, axis=0), label=label, **{**style(i), **marked, **kwargs})

@@ -33,6 +33,25 @@ def test_the_prediction_is_that_of_a_loop():
     torch.testing.assert_close(linear_descent.predicted_change(gram, cross, residual, eta, 7), last)
 
 
+def test_a_residual_of_another_precision_is_taken_in_that_of_the_kernel():
+    gram, cross, residual = problem()
+    for predicted in (
+        lambda r: linear_descent.predicted_loss(gram, r, 0.1, 7),
+        lambda r: linear_descent.predicted_change(gram, cross.to(r), r, 0.1, 7),
+    ):
+        found = predicted(residual.float())
+        assert found.dtype == torch.float64
+        torch.testing.assert_close(found, predicted(residual), rtol=1e-5, atol=1e-6)
+
+
+def test_a_residual_that_does_not_fit_is_refused():
+    gram, cross, residual = problem()
+    with pytest.raises(ParameterError, match=r"\(6, 1\) for gram of shape \(6, 6\)"):
+        linear_descent.predicted_loss(gram, residual[0][:, None], 0.1, 7)
+    with pytest.raises(ParameterError, match=r"\(3, 5\) for gram of shape \(6, 6\)"):
+        linear_descent.predicted_change(gram, cross, residual[:, :5], 0.1, 7)
+
+
 def test_steps_are_those_of_the_curve():
     gram, _, residual = problem()
     eta = 1.8 / torch.linalg.eigvalsh(gram)[-1]

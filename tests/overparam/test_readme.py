@@ -19,7 +19,7 @@ from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.theory.perturbation import attacks
-from overparam.training import SquaredLoss
+from overparam.training import SquaredLoss, gradient_descent
 
 LIBRARY = Path(overparam.__file__).resolve().parents[1]
 TEXT = (LIBRARY / "README.md").read_text(encoding="utf-8")
@@ -89,7 +89,25 @@ def test_a_training_and_its_figure_are_what_they_say(capsys):
         assert SquaredLoss(torch.ones(2), form).form == form
     drawn = ran("Train a net", 1, history=made["history"])
     assert drawn["axes"][0, 0].get_yscale() == "log"
+    names = {name: made[name] for name in ("data", "net")} | {
+        name: drawn[name] for name in ("axes", "plots")
+    }
+    predicted = ran("Train a net", 2, **names)["predicted"]
+    assert predicted.shape == loss.shape
+    torch.testing.assert_close(predicted[:, 0], loss[:, 0], rtol=1e-5, atol=0)
+    assert bool((predicted[:, 1:] < predicted[:, :-1]).all())
     plt.close(drawn["fig"])
+
+
+def test_outputs_at_other_inputs_are_logged_as_it_says():
+    (asked,) = re.findall(r"`log=(\{.*?\})`", TEXT)
+    (times,) = re.findall(r"`at=(\[.*?\])`", TEXT)
+    x = torch.nn.functional.normalize(torch.randn(4, 3), dim=1)
+    net = TwoLayerReLU(3, 50, 1.0, seeds=[0, 1, 2])
+    log = eval(asked, {"x_test": x})
+    for at, looks in ((ast.literal_eval(times), 3), (None, 1)):
+        history = gradient_descent(net, x, SquaredLoss(torch.ones(4)), 0.1, 500, log=log, at=at)
+        assert history.logs["test"].shape == (3, looks, 4)
 
 
 def test_bounds_are_those_of_the_theorems():

@@ -11,7 +11,8 @@ MOST = 2**40  # steps, where no other limit is given
 def predicted_loss(gram, residual, eta, steps):
     """|r(k)|^2 / 2 of r(k + 1) = (I - eta K) r(k), k = 0..steps, (R, steps + 1).
 
-    gram: K (n, n), or (R, n, n); residual: r(0) = y - u(0), (R, n); eta: one step size, or (R,).
+    gram: K (n, n), or (R, n, n), in whose precision all is computed; residual: r(0) = y - u(0),
+    (R, n); eta: one step size, or (R,).
     Source: Arora et al. 2019, eq. (8), with the net's own outputs at the start.
     """
     powers, squares = _spectrum(gram, residual, eta)
@@ -52,18 +53,29 @@ def predicted_change(gram, cross, residual, eta, steps):
     """
     values, vectors = torch.linalg.eigh(arguments.finite(gram, "gram"))
     arguments.finite(cross, "cross")
-    arguments.finite(residual, "residual")
+    residual = _fitting(residual, gram)
     factors = 1 - _eta(eta, values) * values
     weights = (1 - factors**steps) / values * (vectors.mT @ residual.unsqueeze(-1)).squeeze(-1)
-    return (cross @ (vectors @ weights.unsqueeze(-1))).squeeze(-1)
+    return (cross.to(gram.dtype) @ (vectors @ weights.unsqueeze(-1))).squeeze(-1)
 
 
 def _spectrum(gram, residual, eta):
     """(1 - eta lambda_i)^2 and (v_i . r)^2, (R, n)."""
     values, vectors = torch.linalg.eigh(arguments.finite(gram, "gram"))
-    arguments.finite(residual, "residual")
+    residual = _fitting(residual, gram)
     squares = (vectors.mT @ residual.unsqueeze(-1)).squeeze(-1).square()
     return (1 - _eta(eta, values) * values).square().expand_as(squares), squares
+
+
+def _fitting(residual, gram):
+    """A residual in the precision of the kernel. Raises ParameterError where it does not fit."""
+    arguments.finite(residual, "residual")
+    if residual.shape[-1] != gram.shape[-1]:
+        raise ParameterError(
+            f"residual of shape {arguments.shape(residual)} for gram of shape "
+            f"{arguments.shape(gram)}: it has one row for each run, with a number for each input"
+        )
+    return residual.to(gram.dtype)
 
 
 def _eta(eta, values):
