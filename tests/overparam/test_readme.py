@@ -12,6 +12,7 @@ import torch
 
 import overparam
 from overparam import data, settings
+from overparam.bounds import guo2024, noy2021
 from overparam.errors import DataUnavailable, ParameterError
 from overparam.models.deep_relu import ReLUNet
 from overparam.models.gated import GatedRuns
@@ -146,6 +147,15 @@ def test_the_rules_on_seeds_and_precision_are_kept():
     for dtype in precision:
         run = GatedRuns("grelu", 3, 8, 1, seeds=[0]).descent(torch.eye(3, dtype=dtype), 0)
         assert run.forward().dtype == dtype
+
+
+@pytest.mark.parametrize("module", [guo2024, noy2021], ids=lambda module: module.__name__)
+def test_a_module_of_bounds_says_which_functions_a_theorem_has(module):
+    named = re.findall(r"`(\w+)`", module.__doc__)
+    assert len(named) > 5
+    for name in named:
+        assert getattr(module, name).__doc__
+    assert len(set(re.findall(r"Theorem [B\d.]*\d", module.__doc__))) >= 3
 
 
 def test_the_table_names_what_there_is():

@@ -4,6 +4,11 @@ arXiv 2101.04243.
 n unit inputs in R^dx, outputs in R^dy, L trained layers of width m, step size η, loss ℓ = ½Σ‖ŷ −
 y‖², and τ, the largest spectral norm by which a layer moves. `log10=True` gives the decimal
 logarithm, where the value itself would overflow.
+
+Theorem 1 has `width_noy2021`, `step_noy2021` and `iters_noy2021`, and rests on `thm6_covariance`
+with `gamma_needed`, the largest covariance that condition (17) allows. Theorem 3 has `ntk_ratio`,
+Theorem 5 `thm5_width`, `thm5_log_failure`, `alpha2` and `beta2`, Lemma 3 `contraction` and
+`eta_lemma3`.
 """
 
 from typing import Any, NamedTuple
