@@ -7,8 +7,8 @@ matrix. The rederived forms are what the paper's own lemmas give.
 
 Theorem 3.1 has the width `width_gd`, the step size `eta_max_gd` and the factor `gamma_gd` of the
 loss in a step, so that the loss after t steps is at most γ^t L0; its own proof gives n^8 for the
-n^5 of the width. Theorem 3.2 has `width_sgd`, `eta_max_sgd`, `gamma_sgd`, and `burnin_sgd`, from which
-step on. Theorem 3.4 has `width_gen_gd` and `gen_gd`, Theorem B.14 `width_special` and
+n^5 of the width. Theorem 3.2 has `width_sgd`, `eta_max_sgd`, `gamma_sgd`, and `burnin_sgd`, from
+which step on. Theorem 3.4 has `width_gen_gd` and `gen_gd`, Theorem B.14 `width_special` and
 `gamma_special`, Theorem B.16 `gamma_convex`.
 """
 
