@@ -18,11 +18,12 @@ figures: $(READY)
 		--executor $(EXECUTOR) $(ARGS)
 
 # One thread per test process: two side by side on shared cores otherwise wait for each other. Three processes for two
-# cores: one of them mostly waits for the scheduler's jobs. Notebooks are compared with their stored outputs, and write
+# cores: one of them mostly waits for the scheduler's jobs. A process with nothing left takes tests from the end of
+# another's. Notebooks are compared with their stored outputs, and write
 # their records aside: two_runs.py compares those with `make figures`.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)
-	"$(PYTHON)" -m pytest tests -n 3
+	"$(PYTHON)" -m pytest tests -n 3 --dist worksteal
 	rm -rf logs/nbval
 	OVERPARAM_FIGURES="$(CURDIR)/logs/nbval" "$(PYTHON)" -m pytest --nbval notebooks \
 		-n 2 --dist loadfile --nbval-kernel-name python3 --nbval-cell-timeout 120 -p no:cacheprovider

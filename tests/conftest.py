@@ -28,11 +28,12 @@ def figures(tmp_path, monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """The site's tests begin first: they take longest, and one process builds the site for all.
+    """The scheduler's and the site's tests begin first, in one process: they take longest.
 
-    At the end, other processes would wait for it with nothing left to do.
+    Others would wait for the scheduler and for the building of the site, with nothing left to do.
     """
-    items.sort(key=lambda item: item.path.parent.name != "site")
+    first = {"cluster": 0, "site": 1}
+    items.sort(key=lambda item: first.get(item.path.parent.name, 2))
 
 
 @pytest.hookimpl(hookwrapper=True)
