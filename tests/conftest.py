@@ -28,12 +28,17 @@ def figures(tmp_path, monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """The scheduler's and the site's tests begin first, in one process: they take longest.
+    """The scheduler's tests begin the first third and the site's the second: they take longest.
 
-    Others would wait for the scheduler and for the building of the site, with nothing left to do.
+    Each of three processes begins with a third, and takes from others what they have not begun. So
+    one process alone uses the scheduler, and one alone builds the site.
     """
-    first = {"cluster": 0, "site": 1}
-    items.sort(key=lambda item: first.get(item.path.parent.name, 2))
+    of = {"cluster": [], "site": []}
+    rest = [item for item in items if item.path.parent.name not in of]
+    for item in items:
+        of.get(item.path.parent.name, []).append(item)
+    third = max(len(items) // 3 - len(of["cluster"]), 0)
+    items[:] = [*of["cluster"], *rest[:third], *of["site"], *rest[third:]]
 
 
 @pytest.hookimpl(hookwrapper=True)
