@@ -108,6 +108,7 @@ def reached(notebook, parameters):
     through others. A function, a class, an import or a constant is reached where the notebook, a
     value of a parameter or a statement that is reached uses its name, for whatever it may be: of
     two definitions of one name, both are reached. Other statements run at each import, and count.
+    Where a function refuses an argument is left out of its code: see `_WithoutRefusals`.
     """
     statements = [
         {"module": name, "place": place, **statement}
@@ -144,6 +145,8 @@ def _module_statements(code):
         names = None
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__"):
             names = [node.name]
+        elif isinstance(node, ast.ImportFrom) and node.level and node.module == "errors":
+            continue  # kinds of errors, for refusals
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 one = copy.copy(node)
@@ -158,9 +161,42 @@ def _module_statements(code):
 
 
 def _statement(node, names):
-    code = ast.unparse(node)
-    words = [] if names == ["__all__"] else _words(code)  # the library imports nothing by a star
-    return {"defines": names, "words": words, "code": code}
+    refusals = _WithoutRefusals()
+    code = ast.unparse(refusals.visit(node))
+    words = {word for text in [code, *refusals.conditions] for word in _words(text)}
+    if names == ["__all__"]:  # the library imports nothing by a star
+        words = set()
+    return {"defines": names, "words": sorted(words), "code": code}
+
+
+class _WithoutRefusals(ast.NodeTransformer):
+    """Takes `if condition: raise ParameterError(...)` out of a piece of code.
+
+    A run that has ended was refused nowhere, so that its numbers are those of the code without
+    refusals. What a condition calls has been called, so conditions are kept, as code. A refusal
+    that is tried may be caught, and stays.
+    """
+
+    def __init__(self):
+        self.conditions = []
+
+    def visit_If(self, node):
+        match node:
+            case ast.If(
+                body=[*_, ast.Raise(exc=ast.Call(func=ast.Name(id="ParameterError")))], orelse=[]
+            ):
+                self.conditions.append(ast.unparse(node.test))
+                return None
+        return self.generic_visit(node)
+
+    def visit_Try(self, node):
+        return node
+
+    def generic_visit(self, node):
+        node = super().generic_visit(node)
+        if isinstance(node, ast.stmt) and getattr(node, "body", None) == []:
+            node.body = [ast.Pass()]
+        return node
 
 
 def _calls(node):

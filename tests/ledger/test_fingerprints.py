@@ -12,6 +12,8 @@ import pytest
 
 from ledger import claim, fingerprints, records, registry
 
+PAGES = {claim.page.notebook for claim in registry.registry().values()}
+
 
 @pytest.fixture
 def path(tmp_path):
@@ -160,6 +162,69 @@ def test_what_is_not_reached_does_not_count(library, before, after, counts):
     assert (made[0] != made[1]) == counts
 
 
+REFUSAL = "if x < 0:\n        told = f'{x} is negative'\n        raise ParameterError(told)"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "counts"),
+    [
+        (REFUSAL, False),
+        ("if x < 0: raise ParameterError('negative')", False),
+        ("if x > 0: x = 1\n    elif x < 0: raise ParameterError('negative')", True),
+        ("if x < 0: raise TrainingDiverged('negative')", True),  # pages go on after this one
+        ("if x < 0: raise ParameterError('negative')\n    else: x = 1", True),
+        ("if x < 0: x = 1", True),
+        ("try:\n        if x < 0: raise ParameterError('')\n    except ValueError: x = 1", True),
+    ],
+)
+def test_a_refused_argument_changes_no_number(library, refusal, counts):
+    function = "def g(x):\n    {}\n    return x\n"
+    made = [library(one=function.format(text))[0] for text in ("'A docstring.'", refusal)]
+    assert (made[0] != made[1]) == counts
+
+
+def test_a_function_that_only_refuses_may_refuse_more(library):
+    one = "from .two import check\ndef g(x): check(x)"
+    two = f"def check(x):\n    {REFUSAL}\n"
+    more = f"{two}    if x > 9: raise ParameterError('large')\n"
+    before, after = (library(one=one, two=text)[0] for text in (two, more))
+    assert before == after
+
+
+def test_what_a_condition_calls_counts(library):
+    one = "from .two import f\ndef g(x):\n    if f(): raise ParameterError(x)\n    return x\n"
+    before, after = (library(one=one, two=text)[0] for text in (F, F.replace("1", "2")))
+    assert before != after
+
+
+def test_no_page_and_no_module_goes_on_after_a_refusal():
+    """Only then do refusals change no number; nor may a condition change what it looks at."""
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    texts = ["".join(cell["source"]) for text in texts for cell in fingerprints._cells(text)]
+    modules = (fingerprints.LIBRARY / fingerprints.PACKAGE).rglob("*.py")
+    texts += [module.read_text(encoding="utf-8") for module in modules]
+    conditions = []
+    for text in texts:
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type)
+                assert "ParameterError" not in caught
+                assert "OverparamError" not in caught
+        refusals = fingerprints._WithoutRefusals()
+        refusals.visit(tree)
+        conditions += refusals.conditions
+    assert len(conditions) > 50
+    for condition in conditions:
+        for node in ast.walk(ast.parse(condition)):
+            match node:
+                case ast.NamedExpr():
+                    raise AssertionError(condition)
+                case ast.Call(func=ast.Attribute(attr=method)):
+                    assert not method.endswith("_"), condition  # torch changes in place
+                    assert method not in {"pop", "append", "add", "update", "setdefault"}, condition
+
+
 def test_a_trainings_checkpoints_see_the_whole_of_the_modules(library):
     """A page that gets a new figure goes on with its trainings."""
     one = "def f(): pass\ndef g(): pass"
@@ -195,8 +260,7 @@ def test_the_library_and_the_pages_reach_nothing_by_other_ways():
     known = {"cache", "lru_cache", "contextmanager", "dataclass", "_checked"}
     files = (fingerprints.LIBRARY / fingerprints.PACKAGE).rglob("*.py")
     texts = {file: file.read_text(encoding="utf-8") for file in files}
-    pages = {claim.page.notebook for claim in registry.registry().values()}
-    texts |= {page: fingerprints._notebook_code(page) for page in pages}
+    texts |= {page: fingerprints._notebook_code(page) for page in PAGES}
     for file, text in texts.items():
         for word in ("import_module", "__import__", "import *", "eval(", "exec(", "__subclasses__"):
             assert f" {word}" not in text, file
@@ -211,7 +275,7 @@ def test_the_library_and_the_pages_reach_nothing_by_other_ways():
             match node:
                 case ast.Call(func=ast.Name(id="getattr" | "vars"), args=[ast.Name(id=read), *_]):
                     assert read not in imported, file
-        for statement in tree.body if file not in pages else []:
+        for statement in tree.body if file not in PAGES else []:
             for decorator in getattr(statement, "decorator_list", []):
                 called = getattr(decorator, "func", decorator)
                 assert getattr(called, "attr", getattr(called, "id", None)) in known, file
