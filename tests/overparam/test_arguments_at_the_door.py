@@ -6,14 +6,16 @@ import pytest
 import torch
 
 from overparam.errors import ParameterError
-from overparam.models.deep_relu import ReLURuns
+from overparam.models.deep_relu import ReLUNet, ReLURuns
 from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.theory import finite_width_kernels, linear_descent, near_parallel
 from overparam.theory import infinite_width_kernels as kernels
-from overparam.training import CrossEntropyLoss, SquaredLoss, gradient_descent
+from overparam.theory.perturbation import attacks
+from overparam.theory.perturbation.changes import Start
+from overparam.training import CrossEntropyLoss, LogisticLoss, SquaredLoss, gradient_descent
 
 NAN = float("nan")
 KERNELS = {
@@ -175,3 +177,74 @@ def test_step_sizes_are_not_negative_and_one_for_each_run():
     refused(lambda: train(eta=[0.1, NAN], seeds=[0, 1]), "eta", "NaN")
     refused(lambda: train(eta=[0.1, 0.1, 0.1], seeds=[0, 1]), "each of 2 runs")
     assert train(eta=[0.0, 0.1], seeds=[0, 1]).loss.shape == (2, 3)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_net_refuses_inputs_of_another_number_of_columns(name):
+    net = NETS[name]([0])
+    x = torch.ones(2, 4, dtype=getattr(net, "dtype", torch.float64))
+    refused(lambda: net.descent(x, 0).forward(), "x has 4 columns", "takes 3")
+
+
+def test_outputs_refuse_inputs_of_another_shape_or_precision():
+    for net in (NETS["two-layer"]([0]), NETS["leaky"]([0]), ReLUNet(3, 8, 1, 1, seed=0)):
+        own = torch.float64 if isinstance(net, ReLUNet) else torch.float32
+        other = torch.float32 if isinstance(net, ReLUNet) else torch.float64
+        refused(lambda: net.outputs(torch.eye(4, dtype=own)), "4 columns", "takes 3")  # noqa: B023
+        refused(lambda: net.outputs(torch.eye(3, dtype=other)), "make them equal")  # noqa: B023
+        assert net.outputs(torch.eye(3, dtype=own)).isfinite().all()
+
+
+def test_a_training_refuses_what_is_no_net_no_inputs_or_no_loss():
+    net, x, loss = NETS["two-layer"]([0]), torch.eye(3), SquaredLoss(torch.ones(3))
+    refused(lambda: gradient_descent(x, net, loss, 0.1, 1), "net must be", "Tensor")
+    refused(lambda: gradient_descent(net, loss, x, 0.1, 1), "x must be", "SquaredLoss")
+    refused(lambda: gradient_descent(net, x.numpy(), loss, 0.1, 1), "x must be", "ndarray")
+    refused(lambda: gradient_descent(net, x[0], loss, 0.1, 1), "one row per input", "(3)")
+    for wrong, told in (
+        (torch.nn.MSELoss(), "MSELoss"),
+        ("squared", "str"),
+        (SquaredLoss, "SquaredLoss"),
+        (torch.ones(3), "Tensor"),
+    ):
+        refused(lambda: gradient_descent(net, x, wrong, 0.1, 1), "loss must be", told)  # noqa: B023
+
+
+def test_a_loss_refuses_labels_that_are_no_tensor_or_of_another_kind():
+    for kind in (SquaredLoss, CrossEntropyLoss, LogisticLoss):
+        refused(lambda: kind([1, 1]), "y must be a tensor", "list")  # noqa: B023
+    classes = CrossEntropyLoss(torch.zeros(3, dtype=torch.int64))
+    refused(lambda: train(loss=classes), "(3,)", "a class number for each input")
+
+
+def test_kernels_refuse_depths_that_are_none():
+    x = torch.eye(3, dtype=torch.float64)
+    for kernel, others in (
+        (kernels.leaky_ntk, [0.5]),
+        (kernels.residual_ntk, [0.5]),
+        (kernels.gated_ntk, []),
+    ):
+        for depth in (0, -1.0, 2.5):
+            refused(lambda: kernel(x, depth, *others), "depth", repr(depth))  # noqa: B023
+
+
+def test_predictions_refuse_a_kernel_that_is_not_square():
+    refused(
+        lambda: linear_descent.predicted_loss(torch.ones(1, 20), torch.eye(20), 0.1, 2),
+        "gram must be",
+        "(1, 20)",
+    )
+    net = NETS["two-layer"]([0])
+    refused(lambda: finite_width_kernels.tangent_kernel(net), "TwoLayerReLU", "net.descent(x)")
+
+
+def test_attacks_refuse_what_is_no_start_and_radii_that_are_none():
+    net, x = ReLUNet(3, 8, 1, 2, seed=0), torch.eye(3, dtype=torch.float64)
+    refused(lambda: Start(x, net), "net must be", "Tensor")
+    refused(lambda: Start(NETS["two-layer"]([0]), x), "net must be", "TwoLayerReLU")
+    refused(lambda: Start(net, x.float()), "make them equal")
+    refused(lambda: Start(net, torch.cat([x, 0 * x[:1]])), "row 3 of x is zero")
+    refused(lambda: attacks.flip_all(net, [0.1]), "Start", "ReLUNet")
+    refused(lambda: attacks.flip_all(Start(net, x), 0.1), "radii", "0.1")
+    refused(lambda: attacks.flip_all(Start(net, x), [0.1, -0.1]), "negative")
+    assert attacks.flip_all(Start(net, x), [0.0, 0.1]).norms().shape == (2, 3)

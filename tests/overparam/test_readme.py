@@ -19,6 +19,7 @@ from overparam.models.gated import GatedRuns
 from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualRuns
 from overparam.models.two_layer import TwoLayerReLU
+from overparam.theory.infinite_width_kernels import relu_gram
 from overparam.theory.perturbation import attacks
 from overparam.training import SquaredLoss, gradient_descent
 
@@ -78,6 +79,14 @@ def test_a_kernel_is_what_it_says():
     assert made["largest"] == pytest.approx(values[-1].item())
 
 
+def test_kernels_of_finite_width_are_what_it_says():
+    made = ran("Compute a kernel", 1)
+    assert made["kernels"].shape == (3, 100, 100)
+    # the mean over draws is the kernel of infinite width
+    mean, limit = made["kernels"].mean(0).double(), relu_gram(made["x"])
+    assert ((mean - limit).norm() / limit.norm()).item() < 0.05
+
+
 def test_a_training_and_its_figure_are_what_they_say(capsys):
     made = ran("Train a net")
     loss = made["history"].loss
@@ -97,6 +106,9 @@ def test_a_training_and_its_figure_are_what_they_say(capsys):
     assert predicted.shape == loss.shape
     torch.testing.assert_close(predicted[:, 0], loss[:, 0], rtol=1e-5, atol=0)
     assert bool((predicted[:, 1:] < predicted[:, :-1]).all())
+    apart = (predicted / loss).log().abs()
+    assert bool((apart[:, 5] < 0.1).all())
+    assert bool((apart[:, -1] > 3 * apart[:, 5]).all())
     plt.close(drawn["fig"])
 
 
@@ -124,7 +136,16 @@ def test_an_attack_changes_more_than_chance_within_its_radii():
     attacked, by_chance, radii = made["attacked"], made["by_chance"], made["radii"]
     assert attacked.shape == (2, 20, 3)
     assert (attacked.mean((1, 2)) > 5 * by_chance.mean((1, 2))).all()
-    norms = attacks.flip_all(made["start"], radii).norms()
+    (key,) = re.findall(r"changes, and \"(\w+)\", by how much", TEXT)
+    start = made["start"]
+    assert {key, "hidden", "gradient"} <= attacks.gradient(start, radii).responses().keys()
+    moved = {}
+    for kind in ("gradient", "flip_all", "output_all"):
+        attack = getattr(attacks, kind)(start, radii)
+        moved[kind] = (attack.h[-1] - start.h[-1]) @ start.net.B.T
+    for kind in ("flip_all", "output_all"):
+        assert moved["gradient"].abs().mean() > moved[kind].abs().mean()
+    norms = attacks.flip_all(start, radii).norms()
     assert (norms.amax(1) <= 1.0001 * torch.tensor(radii)).all()
 
 

@@ -9,6 +9,7 @@ from functools import partial
 import torch
 
 from .. import arguments
+from ..errors import ParameterError
 from ..norms import squared_row_differences
 from .open_run import OpenRun
 
@@ -78,6 +79,10 @@ class ReLUNet:
 
     def forward(self, x):
         """Pre-activations [g_1, .., g_L], activations [h_0, .., h_L], each (n, m); x: (n, p)."""
+        if x.shape[-1] != self.A.shape[-1]:
+            raise ParameterError(f"x has {x.shape[-1]} columns, the net takes {self.A.shape[-1]}")
+        if x.dtype != self.A.dtype:
+            raise ParameterError(f"x is {x.dtype} and the net is {self.A.dtype}: make them equal")
         return self.upward((x @ self.A.mT).clamp_(min=0))
 
     def upward(self, h0, g1=None, change=None):
@@ -188,6 +193,10 @@ class ReLUDescent(OpenRun):
     def __init__(self, nets, run, x):
         self.run, self.n, m = run, x.shape[-2], nets.m
         start = nets.net(seed=nets.seeds if run is None else nets.seeds[run])
+        if x.shape[-1] != start.A.shape[-1]:
+            raise ParameterError(f"x has {x.shape[-1]} columns, the net takes {start.A.shape[-1]}")
+        if x.dtype != start.A.dtype:
+            raise ParameterError(f"x is {x.dtype} and the net is {start.A.dtype}: make them equal")
         kappa = nets.kappas if run is None else nets.kappas[run]
         start.B = start.B * kappa.to(x)[..., None, None]
         inputs, held_out = x, nets.held_out

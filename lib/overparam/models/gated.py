@@ -86,6 +86,8 @@ class GatedRuns:
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) on x: (n, d_x), or (R, n, d_x), one data set per run."""
+        if x.shape[-1] != self.d_x:
+            raise ParameterError(f"x has {x.shape[-1]} columns, the net takes {self.d_x}")
         return GatedDescent(self, run, x if run is None or x.ndim == 2 else x[run])
 
     def like(self, x):

@@ -6,6 +6,7 @@ At alpha = 0 it is layers 1..L of Allen-Zhu et al. 2019.
 import torch
 
 from .. import arguments
+from ..errors import ParameterError
 from .open_run import OpenRun
 
 
@@ -64,6 +65,10 @@ class LeakyMLP:
 
     def descent(self, x, run=None):
         """Open one run (int) or all (None) on x: (n, p), or (R, n, p), one data set per run."""
+        if x.shape[-1] not in (self.p, self.m if self.keep_W1 else self.p):
+            raise ParameterError(f"x has {x.shape[-1]} columns, the net takes {self.p}")
+        if x.dtype != self.dtype:
+            raise ParameterError(f"x is {x.dtype} and the net is {self.dtype}: make them equal")
         draw, chosen = (self.draw, slice(None)) if run is None else (self.draw[run], run)
         x = x[chosen] if x.ndim == 3 else x
         A = None if self.keep_W1 else self.A[draw]

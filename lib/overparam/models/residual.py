@@ -54,6 +54,14 @@ class ResidualReLU:
         Patterns are booleans (n, m). change(l, h, z): what a change of W_l adds to z = W_l^T h, or
         None where there is none.
         """
+        if x.shape[-1] != self.W[0].shape[-2]:
+            raise ParameterError(
+                f"x has {x.shape[-1]} columns, the net takes {self.W[0].shape[-2]}"
+            )
+        if x.dtype != self.W[0].dtype:
+            raise ParameterError(
+                f"x is {x.dtype} and the net is {self.W[0].dtype}: make them equal"
+            )
         h, activations, patterns = x, [], []
         for l, W in enumerate(self.W, 1):
             z = h @ W

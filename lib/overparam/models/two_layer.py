@@ -44,6 +44,10 @@ class TwoLayerReLU:
 
     def outputs(self, x):
         """f(x), shape (R, n), at the initial weights."""
+        if x.shape[-1] != self.W.shape[-1]:
+            raise ParameterError(f"x has {x.shape[-1]} columns, the net takes {self.W.shape[-1]}")
+        if x.dtype != self.dtype:
+            raise ParameterError(f"x is {x.dtype} and the net is {self.dtype}: make them equal")
         hidden = torch.relu(self.W @ x.T)
         return (torch.einsum("rm,rmn->rn", self.a, hidden) / self.m**0.5)[self.draw]
 
@@ -54,6 +58,8 @@ class TwoLayerReLU:
         or, where n < 2 r, the pre-activations W X^T (m x n) themselves, which need one product with
         the Gram matrix X X^T per step.
         """
+        if x.shape[-1] != self.W.shape[-1]:
+            raise ParameterError(f"x has {x.shape[-1]} columns, the net takes {self.W.shape[-1]}")
         draw = self.draw if run is None else self.draw[run]
         if self._basis[0] is not x:
             self._basis = (x, row_space(x))

@@ -22,6 +22,8 @@ def tangent_kernel(run, j=0):
 
     Source: Arora et al. 2019, eq. (5); Noy et al. 2021, eq. (6).
     """
+    if not hasattr(run, "factors"):
+        raise ParameterError(f"run is a {type(run).__name__}: pass net.descent(x)")
     total = 0
     for h, z in run.factors(run.unit(j)):
         total = (z @ z.mT).mul_(h @ h.mT) + total

@@ -98,6 +98,8 @@ def leaky_ntk(x, depth, alpha):
     x: inputs (n, p) of any norms, not 0. Returns float64 (n, n). Source: the limit of the Gram
     matrix in Guo et al. 2024, eq. (33); ours.
     """
+    if depth < 1 or depth % 1:
+        raise ParameterError(f"depth must be a whole number of layers, at least 1, not {depth!r}")
     x = arguments.rows(x, "x")
     c, linear = (1 - alpha) ** 2 / (1 + alpha**2), 2 * alpha / (1 + alpha**2)
 
@@ -128,6 +130,8 @@ def residual_ntk(x, depth, theta):
     net. Returns float64 (n, n). Source: Frei et al. 2019, Section 2, for the net; the limit is
     ours.
     """
+    if depth < 1 or depth % 1:
+        raise ParameterError(f"depth must be a whole number of layers, at least 1, not {depth!r}")
     x = arguments.rows(x, "x")
     return _assembled(x, lambda a, b: _residual_block(a, b, depth, theta))
 
@@ -177,6 +181,8 @@ def gated_ntk(x, depth, kind="grelu"):
     x: inputs (n, d_x) of any norms, not 0; depth: L. Returns float64 (n, n), with diagonal L |x|^2.
     Source: Noy et al. 2021, Section 2.1, eqs. (9), (10), for the nets; the limit is ours.
     """
+    if depth < 1 or depth % 1:
+        raise ParameterError(f"depth must be a whole number of layers, at least 1, not {depth!r}")
     x = arguments.rows(x, "x")
 
     def block(a, b):

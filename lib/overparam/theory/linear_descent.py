@@ -61,6 +61,8 @@ def predicted_change(gram, cross, residual, eta, steps):
 
 def _spectrum(gram, residual, eta):
     """(1 - eta lambda_i)^2 and (v_i . r)^2, (R, n)."""
+    if gram.ndim < 2 or gram.shape[-1] != gram.shape[-2]:
+        raise ParameterError(f"gram must be a kernel, (n, n), not {arguments.shape(gram)}")
     values, vectors = torch.linalg.eigh(arguments.finite(gram, "gram"))
     residual = _fitting(residual, gram)
     squares = (vectors.mT @ residual.unsqueeze(-1)).squeeze(-1).square()

@@ -89,6 +89,17 @@ def gradient_descent(
 
 def _check(net, x, loss):
     """Raise ParameterError where net, inputs and labels are not finite or do not fit together."""
+    if not hasattr(net, "descent"):
+        raise ParameterError(
+            f"net must be one of overparam.models with runs, not {type(net).__name__}"
+        )
+    if not isinstance(x, torch.Tensor):
+        raise ParameterError(f"x must be a tensor of inputs, not {type(x).__name__}")
+    if x.ndim < 2:
+        raise ParameterError(f"x must have one row per input, (n, ..), not {arguments.shape(x)}")
+    if isinstance(loss, torch.Tensor | type) or not hasattr(loss, "select"):
+        told = "loss must be one of overparam.training, such as SquaredLoss(y)"
+        raise ParameterError(f"{told}, not {getattr(loss, '__name__', type(loss).__name__)}")
     arguments.finite(x, "x")
     precision = getattr(net, "dtype", x.dtype)  # some nets take that of their inputs
     if x.dtype != precision:

@@ -35,10 +35,11 @@ class Loss:
         """
         labels = self.y.shape[1:] if self.runs_axis else self.y.shape
         if not self._fits(tuple(outputs), tuple(labels)):
-            raise ParameterError(
-                f"y of shape {tuple(labels)} for outputs of shape {tuple(outputs)}: "
-                "they have one number each"
-            )
+            told = f"y of shape {tuple(labels)} for outputs of shape {tuple(outputs)}"
+            wanted = "one for each output"
+            if isinstance(self, CrossEntropyLoss):
+                wanted = "a class number for each input, whose outputs are one for each class"
+            raise ParameterError(f"{told}: labels are {wanted}")
 
     def _fits(self, outputs, labels):
         return outputs == labels
@@ -69,6 +70,8 @@ class SquaredLoss(Loss):
     """
 
     def __init__(self, y, form="halfsum", *, limit=None, runs_axis=False):
+        if not isinstance(y, torch.Tensor):
+            raise ParameterError(f"y must be a tensor of labels, not {type(y).__name__}")
         one = y[0] if runs_axis else y
         scales = {"sum": 1.0, "halfsum": 0.5, "mean": 1.0 / one.numel(), "halfmean": 0.5 / len(one)}
         if form not in scales:
@@ -106,6 +109,8 @@ class CrossEntropyLoss(Loss):
     """
 
     def __init__(self, y):
+        if not isinstance(y, torch.Tensor):
+            raise ParameterError(f"y must be a tensor of class numbers, not {type(y).__name__}")
         super().__init__(y.long(), 1 / len(y), mean=True)
 
     def _fits(self, outputs, labels):
@@ -143,6 +148,8 @@ class LogisticLoss(Loss):
     """
 
     def __init__(self, y, *, runs_axis=False):
+        if not isinstance(y, torch.Tensor):
+            raise ParameterError(f"y must be a tensor of labels, not {type(y).__name__}")
         if not bool((y.abs() == 1).all()):
             raise ParameterError("labels of the logistic loss must be +1 or -1")
         super().__init__(y, 1 / y.shape[-1], mean=True, runs_axis=runs_axis)

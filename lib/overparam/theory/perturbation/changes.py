@@ -11,6 +11,7 @@ import copy
 
 import torch
 
+from ...errors import ParameterError
 from ...models.deep_relu import masked, unit
 from ...norms import squared_row_differences
 
@@ -23,6 +24,13 @@ class Start:
     """
 
     def __init__(self, net, x, j=0):
+        if not hasattr(net, "upward"):
+            raise ParameterError(f"net must be a ReLUNet or a WideLayer, not {type(net).__name__}")
+        if not isinstance(x, torch.Tensor):
+            raise ParameterError(f"x must be a tensor of inputs, not {type(x).__name__}")
+        if not bool((x != 0).any(-1).all()):
+            row = int((x != 0).any(-1).int().argmin())
+            raise ParameterError(f"row {row} of x is zero, and a zero input has no direction")
         self.net, self.j = net, j
         self.g, self.h = net.forward(x)
         v = unit(x.to(self.h[0]), net.d, j)
@@ -46,6 +54,12 @@ class Attack:
     """
 
     def __init__(self, start, omegas, choose=_no_change):
+        if not hasattr(start, "net"):
+            raise ParameterError(f"an attack takes a Start(net, x), not {type(start).__name__}")
+        if not hasattr(omegas, "__len__"):
+            raise ParameterError(f"the radii must be a list, one for each change, not {omegas!r}")
+        if not all(omega >= 0 for omega in omegas):
+            raise ParameterError(f"the radii must not be negative, but are {omegas!r}")
         self.start, self.net, self.v = start, start.net, []
         h0 = start.h[0].repeat(len(omegas), 1, 1)
         radii = torch.as_tensor(omegas, dtype=h0.dtype, device=h0.device)[:, None, None]
