@@ -98,6 +98,14 @@ def test_a_page_links_to_the_executed_notebook_that_opens_with_its_finding(path)
 
 
 @each_page
+def test_the_links_of_a_page_lead_somewhere(path):
+    texts = [source(cell) for cell in cells(path) if cell["cell_type"] == "markdown"]
+    links = re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", "\n".join(texts))
+    assert links
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@each_page
 def test_a_page_is_as_wide_as_a_page(path):
     lines = [line for cell in code(path) for line in source(cell).splitlines()]
     assert [line for line in lines if len(line) > WIDEST] == []
