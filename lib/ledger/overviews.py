@@ -31,6 +31,8 @@ hours, *paper* is the paper's own size.
   checks hold. It is *not reproduced*, *fails* or is *refuted* where none holds and at least one
   fails. *In part* and *partly* stand for everything between. The list that opens below a finding
   names the checks that do not hold.
+- Checks, sizes and draws are frozen before the runs that judge. What was changed after that, and
+  why, opens below the finding.
 - A check is *undecided* where the 95 % interval of what was measured has values that satisfy it,
   and others.
 - A claim is *not tested* where no check decides anything at this size. Its finding then says what
@@ -176,8 +178,11 @@ def _row(entry):
                 f'alt="">]({executed})'
             )
         words += f"<br>{render.in_cell(findings.opening(version.finding))}"
-        words += f"<br>{claim.source}{_open_checks(claim, version.record)}"
+        words += f"<br>{claim.source}; `{claim.id}`"
+        words += f"{_open_checks(claim, version.record)}{_changes(claim)}"
         verdict += f" ({version.size})"
+        if not render.unseen(claim, version.record):
+            verdict += "<br>its draws had been seen before the checks were frozen"
         links.insert(0, f"[with results]({executed})")
     if claim.printed:
         verdict += f"<br>as printed: {claim.printed}"
@@ -200,6 +205,19 @@ def _open_checks(claim, record):
         value = "" if word == "not measured" else f" Measured: {value}."
         lines.append(f"*{word.capitalize()}:* {render.in_cell(asks)}{render.in_cell(value)}")
     summary = f"Of {len(record['checks'])} checks: {', '.join(counts)}"
+    return f"<details><summary>{summary}</summary>{'<br>'.join(lines)}</details>"
+
+
+def _changes(claim):
+    """What was changed since the claim was frozen, behind how many changes there are."""
+    if not claim.changes:
+        return ""
+    lines = [
+        render.in_cell(f"*{change.date}:* {change.what}. *Why:* {change.why}.")
+        for change in claim.changes
+    ]
+    count = "1 change" if len(lines) == 1 else f"{len(lines)} changes"
+    summary = f"{count} since it was frozen"
     return f"<details><summary>{summary}</summary>{'<br>'.join(lines)}</details>"
 
 

@@ -129,6 +129,11 @@ def frozen(claim, record):
     return f"Checks frozen on {own['date']}{when}.{since}"
 
 
+def unseen(claim, record):
+    """Whether a record's draws were first run after its checks were frozen."""
+    return ", before th" in frozen(claim, record)
+
+
 def markdown(claim, record):
     """A record's facts, its sizes and data, and the table of its checks."""
     told = [f"**{name}:** {_escaped(text)}" for name, text in facts(claim, record)]

@@ -7,9 +7,11 @@ import re
 
 import pytest
 
-from ledger import errata, overviews, paths, registry
+from ledger import errata, overviews, paths, registry, render
+from ledger.site import records
 
 TEXTS = overviews.texts()
+ENTRIES = records.load(paths.FIGURES)
 LINK = re.compile(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"")
 
 
@@ -35,6 +37,32 @@ def test_a_letter_is_a_page_long_and_its_links_lead_to_what_they_name(paper):
 def test_every_claim_is_in_the_overview_of_its_paper():
     for claim in registry.registry().values():
         assert claim.page.notebook.name in TEXTS[paths.NOTEBOOKS / claim.paper / "README.md"]
+
+
+def test_what_was_changed_after_freezing_is_told_beside_the_finding():
+    told = 0
+    for claim in registry.registry().values():
+        text = TEXTS[paths.NOTEBOOKS / claim.paper / "README.md"]
+        (row,) = [line for line in text.splitlines() if f"; `{claim.id}`" in line]
+        for change in claim.changes:
+            assert render.in_cell(change.what) in row
+            assert render.in_cell(change.why) in row
+            told += 1
+        assert ("since it was frozen" in row) == bool(claim.changes)
+    assert told > 20
+
+
+def test_verdicts_are_from_draws_that_nobody_had_seen_but_for_those_that_the_readme_names():
+    judged = [entry for entry in ENTRIES if entry.best and entry.best.record]
+    seen = {e.claim.page.id for e in judged if not render.unseen(e.claim, e.best.record)}
+    named = "but for the landscapes and the gradient norms of Allen-Zhu et al."
+    assert named in " ".join(TEXTS[paths.ROOT / "README.md"].split())
+    assert seen <= {
+        "allenzhu2019-fig2-resnet32-cifar10",
+        "allenzhu2019-fig3-resnet110-cifar10",
+        "allenzhu2019-rem1-gradient-norm",
+    }
+    assert len(judged) > 100
 
 
 def test_the_totals_count_each_claim_once():
