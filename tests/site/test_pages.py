@@ -249,11 +249,6 @@ def test_every_formula_of_every_page_is_typeset(chromium, built, soups):
 @pytest.mark.parametrize(("width", "mode"), [(390, "dark"), (1440, "light")])
 def test_pages_are_readable_and_accessible(chromium, built, width, mode):
     visitor = Visitor(chromium, built, width, mode)
-    for name in LOOKED_AT:
-        page = visitor.open(name)
-        found = Axe().run(page, options={"preload": False})
-        assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-        assert page.evaluate("document.documentElement.dataset.theme") == mode
     others = [f"reference/{name}" for name in pages.reference()]
     others += [
         name for paper, entry in PAPERS.items() for name in (f"papers/{paper}", entry.page())
@@ -262,6 +257,10 @@ def test_pages_are_readable_and_accessible(chromium, built, width, mode):
         page = visitor.open(name)
         assert page.evaluate(WIDER) == 0, name
         assert page.evaluate(BROKEN_PICTURES) == [], name
+        assert page.evaluate("document.documentElement.dataset.theme") == mode
+        if name in LOOKED_AT:
+            found = Axe().run(page, options={"preload": False})
+            assert found.violations_count == 0, f"{name}: {found.generate_report()}"
     assert visitor.faults == []
 
 
