@@ -72,6 +72,15 @@ def test_convex_loss_without_minimizer():
     growth = np.log2(np.divide(steps[1:], steps[:-1]))
     assert np.all(growth > 2.7)
     assert growth[-1] == pytest.approx(3, abs=0.05)
+    # a minimizer that is far away does not help
+    steps = []
+    for target in (1 / 8, 1 / 16, 1 / 32, 1 / 64):
+        position, t = 0.0, 0
+        while (far := math.hypot(position - 1 / target, 1)) > 3 / 2:  # the error is above target
+            position, t = position - 2 * target * (position - 1 / target) / far, t + 1
+        steps.append(t)
+        assert t >= (1 / target - math.sqrt(5) / 2) / (2 * target)
+    assert np.log2(steps[-1] / steps[-2]) == pytest.approx(2, abs=0.1)
     # the same argument with a minimizer at a bounded distance: 1/F grows by a constant
     loss = 1.0
     for _ in range(1000):

@@ -258,6 +258,19 @@ def test_slopes_near_one():
     assert turned == pytest.approx(change * np.linalg.norm(last) / 2, rel=1e-3)
     half = change**2 * np.linalg.norm(last) * np.linalg.norm(h) / 2
     assert abs(moved - linear) == pytest.approx(half, rel=1e-2)
+    # part 3: the product of layers between two of them
+    _, (one, two, three), _ = draw(rng, size, 3)
+    turn, quotients = change * np.outer(np.eye(size)[1], w), []
+    for near in (1e-2, 1e-4, 1e-6):
+
+        def between(weights, alpha=1 - near):
+            slopes = layers(weights, h, alpha)[1]
+            return three @ (slopes[1][:, None] * weights[1] * slopes[0])
+
+        turned = np.linalg.norm(between([one, two + turn]) - between([one, two]), 2)
+        quotients.append(turned / math.sqrt(bounds.c_alpha(1 - near)))
+    assert quotients[2] > 50 * quotients[1] > 50 * quotients[0]
+    assert turned == pytest.approx(change * np.linalg.norm(three[:, 1]) / 2, rel=1e-2)
 
 
 def test_convex_not_smooth():

@@ -133,7 +133,7 @@ def test_squared_terms():
 
 def test_ntk_ratio():
     """Would fail if the change fell faster than m^-1/2, or the squared gradient grew like m^3."""
-    widths, ratios, kernels, squares = (64, 256, 1024), [], [], []
+    widths, ratios, kernels, fixed, squares = (64, 256, 1024), [], [], [], []
     for m in widths:
         rng = np.random.default_rng(1)
         B, C, W, Psi = draw(rng, m, 2, 2)
@@ -151,9 +151,11 @@ def test_ntk_ratio():
             share = math.sqrt(moved @ moved * (g0 @ g0) / gradient)
             grown = (changed @ changed - F2 @ F2) * (g0 @ g0) / gradient
             shares.append(share if v @ g1 > 0.9 * np.linalg.norm(g1) else grown)
+        changed = half * F3 * D1  # of F2 by the change ξ/2 times the identity
+        fixed.append(math.sqrt(changed @ changed * (g0 @ g0) / gradient))
         squares.append(F2 @ F2 * (g0 @ g0))
     m = np.array(widths)
-    for found in (ratios, kernels):
+    for found in (ratios, kernels, fixed):
         assert np.polyfit(np.log(m), np.log(found), 1)[0] == pytest.approx(-0.5, abs=0.15)
         assert np.all(np.array(found) >= 1 / math.sqrt(m.max()) / (2 * 81**2))
         assert found[-1] > 100 * found[0] * (m[-1] / m[0]) ** -2.5
@@ -165,9 +167,9 @@ def test_ntk_ratio():
     assert (
         sp.simplify(change / squared / (n**half * d_x * (L * d_y) ** 2 * width ** (-5 * half))) == 1
     )
-    fixed = change / sp.sqrt(width**2 / (d_x * d_y))
+    corrected = change / sp.sqrt(width**2 / (d_x * d_y))
     expected = n**half * d_x**half * d_y ** (3 * half) * L**2 * width**-half
-    assert sp.simplify(fixed / expected) == 1
+    assert sp.simplify(corrected / expected) == 1
 
 
 def test_one_layer():

@@ -102,7 +102,8 @@ def test_the_links_of_a_page_lead_somewhere(path):
     texts = [source(cell) for cell in cells(path) if cell["cell_type"] == "markdown"]
     links = re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", "\n".join(texts))
     assert links
-    assert [link for link in links if not (path.parent / link).exists()] == []
+    written = [link for link in links if "/figures/" not in link]  # a run makes those
+    assert [link for link in written if not (path.parent / link).exists()] == []
 
 
 @each_page
