@@ -151,7 +151,7 @@ ROWS = [
     ("Section 4.4", "inference is 2 times faster, with r = √m/2 and m = 4096",
      "2",
      lambda: float(bounds.flops_inference(4096, 10) / bounds.flops_inference(4096, 10, "grelu"))),
-    ("Section 4.4, Remark 4",
+    ("Remark 4",
      r"share of open gates where $\Psi \approx WH$ with nonnegative factors, $z \ge 0$",
      "0.5", _nonnegative_gates,
      "false"),
