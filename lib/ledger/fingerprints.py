@@ -173,8 +173,8 @@ class _WithoutRefusals(ast.NodeTransformer):
     """Takes `if condition: raise ParameterError(...)` out of a piece of code.
 
     A run that has ended was refused nowhere, so that its numbers are those of the code without
-    refusals. What a condition calls has been called, so conditions are kept, as code. A refusal
-    that is tried may be caught, and stays.
+    refusals. Conditions are kept apart, because what they call has been called. A refusal inside
+    a `try` may be caught, and stays.
     """
 
     def __init__(self):

@@ -123,15 +123,19 @@ def frozen(claim, record):
     elif "n_seeds" not in record["parameters"]:
         when = ", before this run"
     else:
-        fresh = {own["seeds"].get(size(record)), *(change.seed for change in claim.changes)}
-        new = record["parameters"].get("seed") in fresh
-        when = f", {'before' if new else 'after'} these draws had first been run"
+        then = "before" if unseen(claim, record) else "after"
+        when = f", {then} these draws had first been run"
     return f"Checks frozen on {own['date']}{when}.{since}"
 
 
 def unseen(claim, record):
     """Whether a record's draws were first run after its checks were frozen."""
-    return ", before th" in frozen(claim, record)
+    own = registry.frozen(claim.paper).get(claim.slug)
+    if own is None or record["date"] < str(own["date"]):
+        return False
+    fresh = {own["seeds"].get(size(record)), *(change.seed for change in claim.changes)}
+    drawn = "n_seeds" in record["parameters"]
+    return not drawn or record["parameters"].get("seed") in fresh
 
 
 def markdown(claim, record):
