@@ -10,7 +10,14 @@ from overparam.models.leaky import LeakyMLP
 from overparam.models.residual import ResidualReLU
 from overparam.models.two_layer import TwoLayerReLU
 from overparam.theory.finite_width_kernels import tangent_kernel
-from overparam.training import SquaredLoss, fast_products, gradient_descent, halving_step
+from overparam.training import (
+    Checkpoint,
+    SquaredLoss,
+    fast_products,
+    gradient_descent,
+    halving_step,
+    reaches,
+)
 
 
 def sphere(n, d, seed=0):
@@ -157,6 +164,62 @@ def test_bad_settings_are_refused():
         gradient_descent(net, sphere(5, 4), SquaredLoss(signs(5), "sum"), 0.1, 3, at=[4])
     with pytest.raises(ParameterError, match="loss form"):
         SquaredLoss(signs(5), "median")
+
+
+class Counted(SquaredLoss):
+    """Counts how often it is looked at."""
+
+    def __init__(self, y):
+        super().__init__(y)
+        self.looks = [0]
+
+    def __call__(self, u):
+        self.looks[0] += 1
+        return super().__call__(u)
+
+
+GOAL, STEPS = 0.1, 400
+ETAS = [0.3, 0.001, 0.05, 1e6]  # soon there, never, later there, diverging
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_goal_is_reached_where_the_whole_training_has_it(batched):
+    x, loss = sphere(6, 4), SquaredLoss(signs(6))
+    net = TwoLayerReLU(4, 200, 1.0, seeds=[0, 1, 2, 3], dtype=torch.float64)
+    history = gradient_descent(net, x, loss, ETAS, STEPS, batched=batched, allow_divergence=True)
+    whole = (history.loss <= GOAL).any(1)
+    assert whole.tolist() == [True, False, True, False]
+    assert reaches(GOAL, net, x, loss, ETAS, STEPS, batched=batched).equal(whole)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_training_ends_at_its_goal(batched):
+    x, loss = sphere(6, 4), Counted(signs(6))
+    net = TwoLayerReLU(4, 200, 1.0, seeds=[0, 0, 0], dtype=torch.float64)
+    etas = [0.3, 0.05, 1e6]
+    history = gradient_descent(net, x, SquaredLoss(signs(6)), etas, STEPS, allow_divergence=True)
+    below = (history.loss <= GOAL).int()
+    needed = [int(row.argmax()) + 1 for row in below[:2]]
+    finite = int(history.loss[2].isfinite().sum()) + 1
+    assert reaches(GOAL, net, x, loss, etas, STEPS, batched=batched).tolist() == [True, True, False]
+    assert loss.looks[0] == (max(*needed, finite) if batched else sum(needed) + finite)
+
+
+def test_a_training_to_another_goal_is_another_training(tmp_path):
+    x, loss = sphere(6, 4), SquaredLoss(signs(6))
+    net = TwoLayerReLU(4, 200, 1.0, seeds=[0], dtype=torch.float64)
+    answers = []
+    for goal in (1.0, 1e-3, 1.0):
+        checkpoint = Checkpoint(tmp_path / "net", finished=tmp_path / "runs")
+        answers += reaches(goal, net, x, loss, 0.05, 60, checkpoint=checkpoint).tolist()
+    assert answers == [True, False, True]
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_a_goal_that_is_no_loss_is_refused():
+    x, net = sphere(6, 4), TwoLayerReLU(4, 20, 1.0, seeds=[0], dtype=torch.float64)
+    with pytest.raises(ParameterError, match="goal must be a finite loss, not nan"):
+        reaches(float("nan"), net, x, SquaredLoss(signs(6)), 0.1, 5)
 
 
 def test_squared_loss_is_half_the_sum_where_no_form_is_given():

@@ -3,7 +3,7 @@
 from .autograd import Recipe
 from .batches import Epochs, FullBatch, Subsets
 from .checkpoints import Checkpoint
-from .descent import History, gradient_descent
+from .descent import History, gradient_descent, reaches
 from .losses import (
     CrossEntropyLoss,
     ExponentialExcess,
@@ -33,4 +33,5 @@ __all__ = [
     "gradient_descent",
     "halving_step",
     "in_threads",
+    "reaches",
 ]

@@ -87,6 +87,29 @@ def gradient_descent(
     return history
 
 
+def reaches(goal, net, x, loss, eta, steps, *, batched=None, checkpoint=None):
+    """Which runs come to a loss of at most `goal` within `steps` steps, bool (R,) on the CPU.
+
+    The training is that of `gradient_descent`, whose arguments these are, on all examples. It ends
+    as soon as the answer is known: a run that has reached the goal is not trained further, nor are
+    runs that go all at once when each of them has reached it or has no finite loss.
+
+    >>> from overparam.models.two_layer import TwoLayerReLU
+    >>> from overparam.training import SquaredLoss
+    >>> net, x = TwoLayerReLU(4, 1000, 1.0, seeds=[0, 0]), torch.eye(4)
+    >>> reaches(1e-6, net, x, SquaredLoss(torch.ones(4)), [1.0, 0.001], 30).tolist()
+    [True, False]
+    """
+    _check(net, x, loss)
+    training = _TrainingToGoal(goal, net, x, loss, eta, steps, checkpoint)
+    each = bytes_of_a_run(net, x)
+    if batched is None:
+        batched = all_at_once(net, x, each)
+    if batched:
+        return training.run(None)
+    return torch.stack(in_threads(training.run, net.runs, x.device, each))
+
+
 def _check(net, x, loss):
     """Raise ParameterError where net, inputs and labels are not finite or do not fit together."""
     if not hasattr(net, "descent"):
@@ -248,6 +271,35 @@ class _Run:
         for name in self.logged:
             self.logged[name] = list(saved.get(f"log {name}", ()))
         self.place = sum(look < first for look in self.training.looks)
+
+
+class _TrainingToGoal(_Training):
+    """What all runs share that only need to reach a loss."""
+
+    def __init__(self, goal, net, x, loss, eta, steps, checkpoint):
+        if not abs(goal) < float("inf"):
+            raise ParameterError(f"goal must be a finite loss, not {goal!r}")
+        ALL_EXAMPLES.check(x.shape[-2], steps)
+        super().__init__(net, x, loss, eta, steps, ALL_EXAMPLES, {}, None, checkpoint)
+        self.goal = float(goal)
+
+    def run(self, number):
+        """Whether one run reaches the goal, bool (); with a leading run axis of all, for None."""
+        losses, _ = _RunToGoal(self, number).to_the_end()
+        return (losses <= self.goal).any(-1)
+
+
+class _RunToGoal(_Run):
+    """One run, or all of them at once, until the goal is reached."""
+
+    def _look(self, k):
+        derivative, alive = super()._look(k)
+        losses = self.tensors["loss"][: self.place].double()  # as the answer compares them
+        ended = (losses <= self.training.goal).any(0) | ~losses[-1].isfinite()
+        return derivative, alive and not bool(ended.all())
+
+    def _key(self):
+        return training_key([super()._key(), self.training.goal], [])
 
 
 def _times(names, at, last):
